@@ -31,7 +31,7 @@ from stages.participants.rerank import (
     rerank_by_cross_encoder,
     retrieved_reference_events,
 )
-from stages.participants.retrieve import retrieve_references
+from stages.participants.retrieve import never_used, retrieve_references
 from stages.participants.score import score_by_neighbours, score_participant
 from stages.participants.splits import ids_hash
 from stages.participants.validate import keep_all, validate_by_similarity, validate_references
@@ -84,18 +84,13 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
 async def run_retrieve(work: Work) -> RetrievedReferences:
     """The nearest references of all items in one round trip, without participants of the run's own split."""
     embedded = await work.output(EmbeddedEvidence)
-    index_id: int = work.claim.inputs["index_id"]
-    work.read["index"] = index_id
-    excluded: list[int] = work.claim.inputs["excluded"]
-    if excluded:
-        work.read["excluded"] = ids_hash(excluded)
+    index_id, left_out = _searched(work)
     retrieved = await retrieve_references(
         embedded,
         await work.vectors(EmbeddedEvidence),
         search=PostgresReferenceSearch(work.database),
         index_id=index_id,
-        participant_id=work.number_in_index,
-        excluded=excluded,
+        left_out=left_out,
         settings=work.settings,
     )
     # After the search: scores that were stored during it are noticed too.
@@ -107,6 +102,13 @@ async def run_retrieve(work: Work) -> RetrievedReferences:
             FailureCategory.INPUT_CHANGED,
         )
     return retrieved
+
+
+def _searched(work: Work) -> tuple[int, set[int]]:
+    """The reference index of a job, and who of it is left out."""
+    inputs = work.claim.inputs
+    work.read["index"], work.read["excluded"] = inputs["index_id"], ids_hash(inputs["excluded"])
+    return inputs["index_id"], never_used(work.number_in_index, inputs["excluded"])
 
 
 async def run_rerank(work: Work) -> RankedReferences:
@@ -180,9 +182,7 @@ async def run_score(work: Work) -> ParticipantScores:
     prompt = await work.output(AssembledPrompt)
     extracted = await work.output(ExtractedEvidence)
     if settings.ragq.scorer == "neighbours":
-        index_id: int = work.claim.inputs["index_id"]
-        excluded: list[int] = work.claim.inputs["excluded"]
-        work.read["index"], work.read["excluded"] = index_id, ids_hash(excluded)
+        index_id, left_out = _searched(work)
         return await score_by_neighbours(
             await work.output(EmbeddedEvidence),
             await work.vectors(EmbeddedEvidence),
@@ -190,8 +190,7 @@ async def run_score(work: Work) -> ParticipantScores:
             prompt=prompt,
             search=PostgresReferenceSearch(work.database),
             index_id=index_id,
-            participant_id=work.number_in_index,
-            excluded=excluded,
+            left_out=left_out,
             settings=settings,
         )
     passages = None

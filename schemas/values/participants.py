@@ -232,10 +232,8 @@ class RetrievedReferences(Value):
     """Stage `retrieve`: the nearest chunks per item, similarity down, ties by participant and ordinal."""
 
     index_id: int
-    excluded_participant: int | None
-    """The tested one; None in an index of another data set."""
     excluded_participants: tuple[int, ...] = ()
-    """All of them, ids ascending."""
+    """Ids ascending."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
 
 

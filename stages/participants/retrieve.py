@@ -14,17 +14,15 @@ async def retrieve_references(
     *,
     search: ReferenceSearch,
     index_id: int,
-    participant_id: int | None,
-    excluded: Collection[int],
+    left_out: Collection[int],
     settings: RunSettings,
 ) -> RetrievedReferences:
     """The nearest chunks for each embedded item, in one round trip; other items have none.
 
-    `excluded` are the participants of the run's own split; see `never_used`.
-    Without embedded items the index is not searched. Raises DomainError when an excluded participant is among the
-    references nevertheless, ValueError when vectors and items differ in number, and the errors of the search.
+    `left_out` are those whom `never_used` names. Without embedded items the index is not searched. Raises DomainError
+    when one of them is among the references nevertheless, ValueError when vectors and items differ in number, and the
+    errors of the search.
     """
-    left_out = never_used(participant_id, excluded)
     queries = list(zip(embedded.items, vectors, strict=True))
     nearest: dict[PHQ8Item, tuple[Reference, ...]] = dict.fromkeys(PHQ8Item, ())
     if queries:
@@ -40,7 +38,6 @@ async def retrieve_references(
         refuse_leaks((one.participant_id for of_item in found for one in of_item), left_out, index_id)
     return RetrievedReferences(
         index_id=index_id,
-        excluded_participant=participant_id,
         excluded_participants=tuple(sorted(left_out)),
         items=nearest,
     )

@@ -13,7 +13,7 @@ from schemas.values.chat import ChatCall
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, ExtractedEvidence, Neighbour, PHQ8Item
 from schemas.values.scoring import Consistency, ItemScore, NAReason, ParticipantScores, ScoreBasis
 from stages.participants.embed import evidence_text
-from stages.participants.retrieve import never_used, refuse_leaks
+from stages.participants.retrieve import refuse_leaks
 from stages.participants.score_reply import (
     evidence_json_schema,
     median_score,
@@ -191,8 +191,7 @@ async def score_by_neighbours(
     prompt: AssembledPrompt,
     search: EvidenceSearch,
     index_id: int,
-    participant_id: int | None,
-    excluded: Collection[int],
+    left_out: Collection[int],
     settings: RunSettings,
 ) -> ParticipantScores:
     """For each item the mean of the scores of the participants of the index with the nearest evidence, weighted by
@@ -200,13 +199,12 @@ async def score_by_neighbours(
 
     An item without evidence, or for which nobody of the index has any, has the median of the scores of the index, and
     its basis says so; one for which nobody of the index has a score is N/A. `consistency` has the scores that a score
-    comes from, whose spread is its confidence. `excluded` are the participants of the run's own split: with the tested
-    one they are never neighbours, and not in the median; see `never_used`.
+    comes from, whose spread is its confidence. `left_out` are those whom `never_used` names: they are never neighbours,
+    and not in the median.
 
     Raises DomainError when one of them is found nevertheless, ValueError when vectors and items differ in
     number, and the errors of the search.
     """
-    left_out = never_used(participant_id, excluded)
     queries = list(zip(embedded.items, vectors, strict=True))
     nearest = await search.nearest_evidence(
         index_id, queries, limit=settings.ragq.neighbours, exclude_participants=left_out

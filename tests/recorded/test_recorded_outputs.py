@@ -34,8 +34,6 @@ from tests.stages.at_defaults import GROUNDING, reference_block, settings
 from tests.stages.metrics.formulas import bootstrap, of_curve, paired_delta, risk_at, value_of
 from tests.stages.participants.builders import reference
 
-NOBODY = 999_999
-
 
 def recorded(name: str) -> Any:
     return json.loads((Path(__file__).parent / f"{name}.json").read_text(encoding="utf-8"))
@@ -105,8 +103,7 @@ async def selected(
         query,
         search=InMemoryReferenceSearch({1: chunks}),
         index_id=1,
-        participant_id=NOBODY,
-        excluded=(),
+        left_out=(),
         settings=run,
     )
     return rank_references(retrieved, run).items[item]

@@ -15,7 +15,7 @@ from schemas.settings.resolve import resolve
 from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item, Split
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
-from stages.participants.retrieve import retrieve_references
+from stages.participants.retrieve import never_used, retrieve_references
 from store.database import Connection, Database
 from store.references import interviews
 from store.references.references import PostgresReferenceSearch
@@ -79,8 +79,7 @@ async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database
             np.eye(2, dtype=np.float32),
             search=PostgresReferenceSearch(database),
             index_id=job.inputs["index_id"],
-            participant_id=int(job.subject),
-            excluded=job.inputs["excluded"],
+            left_out=never_used(int(job.subject), job.inputs["excluded"]),
             settings=RUN,
         )
         for item in embedded.items:

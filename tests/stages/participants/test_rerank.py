@@ -27,7 +27,7 @@ def long(*lengths: int) -> list[Reference]:
 
 def retrieved(*references: Reference) -> RetrievedReferences:
     items = {item: references if item is ITEM else () for item in PHQ8Item}
-    return RetrievedReferences(index_id=7, excluded_participant=300, items=items)
+    return RetrievedReferences(index_id=7, items=items)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, FailureCategory
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
-from stages.participants.retrieve import retrieve_references
+from stages.participants.retrieve import never_used, retrieve_references
 from stages.ports import ReferenceSearch
 from stages.vectors import similarities
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
@@ -35,8 +35,7 @@ def index() -> InMemoryReferenceSearch:
 async def retrieve(
     search: ReferenceSearch,
     *items: PHQ8Item,
-    participant_id: int | None = 300,
-    excluded: Collection[int] = (),
+    left_out: Collection[int] = (300,),
     candidates: int = 50,
     tagged_only: bool = False,
 ) -> RetrievedReferences:
@@ -47,8 +46,7 @@ async def retrieve(
         vectors,
         search=search,
         index_id=7,
-        participant_id=participant_id,
-        excluded=excluded,
+        left_out=left_out,
         settings=settings(ragq={"retrieve_candidates": candidates}, embedding={"enable_item_tag_filter": tagged_only}),
     )
 
@@ -85,17 +83,17 @@ async def test_a_search_that_gives_somebody_whom_the_run_assesses_is_caught(leak
             return [(reference(chunk_id=303), reference(chunk_id=leaked))]
 
     with failing(FailureCategory.REFERENCE_LEAK, f"Reference index 7 returned chunks of participant {leaked}"):
-        await retrieve(Leaky({7: []}), PHQ8Item.SLEEP, excluded=[305])
+        await retrieve(Leaky({7: []}), PHQ8Item.SLEEP, left_out=never_used(300, [305]))
 
 
 async def test_in_an_index_of_another_data_set_the_number_of_the_tested_one_is_somebody_elses() -> None:
-    own = await retrieve(index(), PHQ8Item.SLEEP, excluded=[305, 300, 999])
-    other = await retrieve(index(), PHQ8Item.SLEEP, participant_id=None, excluded=[305])
+    own = await retrieve(index(), PHQ8Item.SLEEP, left_out=never_used(300, [305, 300, 999]))
+    other = await retrieve(index(), PHQ8Item.SLEEP, left_out=never_used(None, [305]))
 
     assert ids(own, PHQ8Item.SLEEP) == [(1, 1.0, 2), (3, 0.0, 0)]
-    assert (own.excluded_participant, own.excluded_participants) == (300, (300, 305, 999))
+    assert own.excluded_participants == (300, 305, 999)
     assert {one.participant_id for one in other.items[PHQ8Item.SLEEP]} == {300, 303, 304}
-    assert (other.excluded_participant, other.excluded_participants) == (None, (305,))
+    assert other.excluded_participants == (305,)
 
 
 PARTICIPANTS = st.sets(st.integers(300, 320))
@@ -108,7 +106,7 @@ async def test_no_reference_comes_from_the_own_split_of_a_run(
     rows = np.random.default_rng(7).normal(size=(400, 2)).astype(np.float32)
     search = InMemoryReferenceSearch({7: [chunk(number, number, rows[number]) for number in sorted(indexed)]})
 
-    retrieved = await retrieve(search, *PHQ8Item, participant_id=tested, excluded=split, candidates=candidates)
+    retrieved = await retrieve(search, *PHQ8Item, left_out=never_used(tested, split), candidates=candidates)
 
     allowed = indexed - split - {tested}
     found = {reference.participant_id for references in retrieved.items.values() for reference in references}

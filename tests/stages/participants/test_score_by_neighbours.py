@@ -9,6 +9,7 @@ import pytest
 from schemas.errors import FailureCategory
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
 from schemas.values.scoring import ParticipantScores, ScoreBasis
+from stages.participants.retrieve import never_used
 from stages.participants.score import score_by_neighbours
 from stages.participants.score_reply import baseline_record, median_score, modal_score
 from tests.refusals import failing
@@ -53,8 +54,7 @@ async def scores(search: Found, *items: PHQ8Item) -> ParticipantScores:
         prompt=PROMPT,
         search=search,
         index_id=7,
-        participant_id=316,
-        excluded=[319, 330],
+        left_out=never_used(316, [319, 330]),
         settings=RUN,
     )
 
