@@ -32,15 +32,12 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from stages.reports.words import counted
 from stages.texts.characters import first_lines
-from store.database import Connection
+from store.database import Connection, Lock, hold
 from store.references import interviews
 from store.references.interviews import splits_of
 
 #: Fields that an import may add to what is stored, and may not change, with their names.
 _LABELS: Final = {"gender": "gender", "phq8_binary": "PHQ8_Binary", "phq8_score": "PHQ8_Score"}
-
-#: Items that are named one by one; more are counted.
-_NAMED_ITEMS: Final = 2
 
 LONGEST_NAME: Final = 100
 """Characters of the name of a data set."""
@@ -94,7 +91,7 @@ async def import_participants(
     people, labels = data_set.participants, data_set.labels
     splits = [*data_set.splits.values()] if with_splits else []
     async with connection.transaction():
-        await interviews.lock(connection, name)
+        await hold(connection, Lock.DATA_SET, name)
         stored = await interviews.people(connection, name, [*people, *labels])
         of_labels = [stored[one].model_copy(update=dict(labels[one])) for one in labels if one in stored]
         merges = [_merge(stored[one.id], one) for one in (*people.values(), *of_labels) if one.id in stored]
@@ -160,8 +157,7 @@ def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[st
             (added if old is None else replaced).append(name)
     items = before.items if new.items is None else new.items
     if before.items is not None and new.items is not None:
-        others = [item.evidence_key for item in PHQ8Item if before.items[item] != new.items[item]]
-        replaced += others if len(others) <= _NAMED_ITEMS else [f"{len(others)} item labels"]
+        replaced += [item.evidence_key for item in PHQ8Item if before.items[item] != new.items[item]]
     elif new.items is not None:
         added.append("item labels")
     elif before.items is not None and values["phq8_score"] not in (None, sum(before.items.values())):

@@ -97,12 +97,13 @@ async def fitting_index(
         unfit = _differences(index, settings, transcripts, splits)
         unfit += await _lacks(connection, index, settings, name=address(index, stored))
         if unfit:
-            refusals += [f"Reference index '{index.name}' does not fit the settings of this run:", *unfit]
+            refusals.append(f"Reference index '{index.name}' does not fit the settings of this run:")
+            refusals += [f"  {line}" for line in unfit]
         else:
             fit.append(index)
     fit = [index for index in fit if index.name == asked] or fit
     if not fit:
-        raise EmbeddingArtifactMismatchError("\n  ".join(refusals))
+        raise EmbeddingArtifactMismatchError("\n".join(refusals))
     if len({(index.data_set, index.name, index.split) for index in fit}) > 1:
         choices = ", ".join(dict.fromkeys(address(index, stored) for index in fit))
         raise Refused(f"Several indexes answer to '{named or asked}'; name one with `--references NAME`: {choices}.")

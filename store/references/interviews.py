@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from schemas.errors import DomainError, FailureCategory, TranscriptError
 from schemas.values.participants import Participant, Split, StoredPerson, StoredSplit
-from store.database import Connection, Lock, hold
+from store.database import Connection
 
 # Commands name a split by its data set too where another has a split of that name.
 SPLITS = """
@@ -76,11 +76,6 @@ async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Sp
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
     rows = [(data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.made_by) for one in splits]
     await connection.executemany(KEEP_SPLIT, rows)
-
-
-async def lock(connection: Connection, data_set: str) -> None:
-    """Wait until no other transaction that took this lock changes the data set; until the end of this transaction."""
-    await hold(connection, Lock.DATA_SET, data_set)
 
 
 async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, Participant]:
