@@ -10,7 +10,6 @@ from schemas.values.participants import (
     AssessmentMode,
     Chunk,
     ChunkedTranscript,
-    ChunkScoresMeta,
     EmbeddedChunks,
     EmbeddedEvidence,
     ExtractedEvidence,
@@ -236,15 +235,9 @@ async def index_embed(work: Work) -> Result[EmbeddedChunks]:
 
 async def index_publish(work: Work) -> Result[FinishedBatch]:
     """Finish a transcript; the last of a run makes the whole index visible, in the same transaction."""
-    run_id = work.claim.run_id
-    index = await work.database.ask(index_runs.by_run, run_id)
-    if index is None:
-        raise DomainError(f"Run r{run_id} has no index to publish.", FailureCategory.INPUT_CHANGED)
     embedded = await work.output(EmbeddedChunks)
-    return Result(
-        FinishedBatch(index_id=index.id, chunks=embedded.vectors),
-        effect=partial(index_runs.publish_when_complete, run_id=run_id),
-    )
+    publish = partial(index_runs.publish_when_complete, run_id=work.claim.run_id)
+    return Result(FinishedBatch(chunks=embedded.vectors), effect=publish)
 
 
 async def chunk_score(work: Work) -> ChunkScores:
@@ -266,13 +259,5 @@ async def chunk_score(work: Work) -> ChunkScores:
 async def chunk_publish(work: Work) -> Result[FinishedBatch]:
     """Finish a chunk; the last of a run gives its index all their scores, in one transaction."""
     claim = work.claim
-    index_id: int = claim.inputs["index_id"]
-    scores = await work.output(ChunkScores)
-    meta = ChunkScoresMeta(
-        prompt_hash=scores.prompt_hash,
-        scorer_model=scores.model,
-        scorer_model_digest=scores.model_digest,
-        allow_same_model=claim.inputs["is_circular"],
-    )
-    store = partial(index_runs.store_when_complete, run_id=claim.run_id, index_id=index_id, meta=meta)
-    return Result(FinishedBatch(index_id=index_id, chunks=1), effect=store)
+    store = partial(index_runs.store_when_complete, run_id=claim.run_id, index_id=claim.inputs["index_id"])
+    return Result(FinishedBatch(chunks=1), effect=store)

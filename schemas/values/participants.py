@@ -30,14 +30,8 @@ class PHQ8Item(StrEnum):
         """The name of the item in label columns, model replies and prompts: `PHQ8_Sleep`."""
         return f"PHQ8_{self.value}"
 
-    @classmethod
-    def from_evidence_key(cls, key: str) -> "PHQ8Item":
-        """The item of an evidence key. Raises ValueError for any other text."""
-        prefix, _, value = key.partition("_")
-        if prefix != "PHQ8":
-            raise ValueError(f"'{key}' is not an evidence key; keys look like PHQ8_Sleep.")
-        return cls(value)
 
+ITEMS_BY_KEY = {item.evidence_key: item for item in PHQ8Item}
 
 ITEM_SCORES = range(4)
 """The scores of one item."""
@@ -102,11 +96,8 @@ class Utterance(Value):
     """Seconds from the start of the recording; None if the cell is blank."""
 
 
-def _item(key: PHQ8Item | str) -> PHQ8Item:
-    return key if isinstance(key, PHQ8Item) else PHQ8Item.from_evidence_key(key)
-
-
-KeyedItem = Annotated[PHQ8Item, BeforeValidator(_item), PlainSerializer(lambda item: item.evidence_key)]
+_of_key = BeforeValidator(lambda key: ITEMS_BY_KEY.get(key, key))
+KeyedItem = Annotated[PHQ8Item, _of_key, PlainSerializer(lambda item: item.evidence_key)]
 """An item that files and the database have by its evidence key."""
 
 
@@ -341,7 +332,6 @@ class EmbeddedChunks(Embedded):
 class FinishedBatch(Value):
     """Stage `publish`: this transcript, or this chunk, is ready. The last job of the run publishes the index."""
 
-    index_id: int
     chunks: int
 
 

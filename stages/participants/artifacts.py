@@ -21,12 +21,12 @@ from schemas.errors import (
 )
 from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import (
+    ITEMS_BY_KEY,
     ArtifactMeta,
     ChunkScoresMeta,
     FileProblem,
     PartialBuild,
     ParticipantChunks,
-    PHQ8Item,
     Split,
     TranscriptVariant,
 )
@@ -100,7 +100,6 @@ PROMPT_REMEDY: Final = (
 )
 _ABSENT: Final = "was requested and is missing"
 _PARTICIPANT_ID: Final = re.compile(r"[1-9][0-9]{0,5}")
-_ITEMS: Final = {item.evidence_key: item for item in PHQ8Item}
 _Description = TypeVar("_Description", bound=BaseModel)
 
 
@@ -254,7 +253,7 @@ def load_artifact(
                 participant_id=key,
                 texts=tuple(texts[key]),
                 vectors=unit_rows(rows, rows=len(rows), dimension=dimension) if len(rows) else rows[:, :dimension],
-                tags=None if tags is None else tuple(tuple(_ITEMS[tag] for tag in chunk) for chunk in tags[key]),
+                tags=None if tags is None else tuple(tuple(ITEMS_BY_KEY[tag] for tag in chunk) for chunk in tags[key]),
                 scores=None if scores is None else tuple(map(chunk_scores_of, scores[key])),
             )
             for key, rows in kept.items()
@@ -339,7 +338,7 @@ def _text_wrong(text: Any) -> str | None:
 def _tags_wrong(tags: Any) -> str | None:
     if not isinstance(tags, list):
         return f"expected an array of tags, found {json_type(tags)}"
-    is_known = all(isinstance(tag, str) and tag in _ITEMS for tag in tags)
+    is_known = all(isinstance(tag, str) and tag in ITEMS_BY_KEY for tag in tags)
     return None if is_known else "a tag is unknown, tags look like PHQ8_Sleep"
 
 

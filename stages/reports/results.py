@@ -11,7 +11,7 @@ import numpy as np
 
 from schemas.errors import FailureCategory, FailureSeverity
 from schemas.values.differences import Measures
-from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
+from schemas.values.participants import ITEM_SCORES, ITEMS_BY_KEY, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
 from schemas.values.runs import (
     FailedAttempt,
@@ -283,7 +283,7 @@ def _of_attempt(attempt: FailedAttempt) -> ReportedFailure:
         severity=FailureCategory(attempt.category).severity,
         message=attempt.message,
         participant_id=int(attempt.subject) if attempt.mode in _ABOUT_A_PARTICIPANT else None,
-        phq8_item=attempt.evidence_key and PHQ8Item.from_evidence_key(attempt.evidence_key).value,
+        phq8_item=attempt.evidence_key and ITEMS_BY_KEY[attempt.evidence_key].value,
         stage=attempt.stage,
         timestamp=attempt.ended_at,
         context=FailureContext(

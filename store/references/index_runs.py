@@ -203,13 +203,15 @@ WHERE k.id = $1 AND k.index_id = $2 AND k.chunk_hash = $3
 LOCK_INDEX = "SELECT name, replaced_at FROM reference_index WHERE id = $1 FOR NO KEY UPDATE"
 
 SCORED = """
-SELECT j.subject::bigint AS chunk_id, a.output
+SELECT j.subject::bigint AS chunk_id, a.output, j.inputs
 FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 WHERE j.run_id = $1
 """
 
 SCORERS = f"""
-SELECT count(DISTINCT (output ->> 'model', output ->> 'model_digest', output ->> 'prompt_hash')) FROM ({SCORED}) AS s
+SELECT DISTINCT output ->> 'model' AS scorer_model, output ->> 'model_digest' AS scorer_model_digest,
+                output ->> 'prompt_hash' AS prompt_hash, (inputs ->> 'is_circular')::boolean AS allow_same_model
+FROM ({SCORED}) AS s
 """
 
 # Items are stored under their names by the stage, and under their evidence keys in an index.
@@ -246,11 +248,10 @@ async def text_to_score(connection: Connection, index_id: int, chunk_id: int, ch
     return text
 
 
-async def store_when_complete(connection: Connection, run_id: int, index_id: int, meta: ChunkScoresMeta) -> bool:
+async def store_when_complete(connection: Connection, run_id: int, index_id: int) -> bool:
     """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none.
 
-    Called in the transaction that ends a job; returns whether this call stored the scores. `meta` names what scored;
-    the time is filled in here.
+    Called in the transaction that ends a job; returns whether this call stored the scores.
 
     Raises EmbeddingArtifactMismatchError when there is a newer index of the name, or when the jobs used different
     weights or prompts or left a chunk out.
@@ -262,11 +263,11 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
         return False
     if index["replaced_at"] is not None:
         raise _replaced(index_id, index["name"])
-    scorers: int = await connection.fetchval(SCORERS, run_id)
-    if scorers != 1:
+    scorers = await connection.fetch(SCORERS, run_id)
+    if len(scorers) != 1:
         raise EmbeddingArtifactMismatchError(
-            f"The jobs of run r{run_id} scored with {scorers} different weights or prompts; score the chunks again "
-            "(--new) with one version of the model and of ragq on every worker."
+            f"The jobs of run r{run_id} scored with {len(scorers)} different weights or prompts; score the chunks "
+            "again (--new) with one version of the model and of ragq on every worker."
         )
     counts = await connection.fetchrow(STORE, run_id, index_id)
     if counts["stored"] != counts["chunks"]:
@@ -274,8 +275,8 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
             f"Run r{run_id} scored {counts['stored']} of {counts['chunks']} chunks of reference index {index_id}; "
             "nothing was stored."
         )
-    dated = meta.model_copy(update={"generated_at": datetime.now(UTC).isoformat()})
-    await connection.execute(DESCRIBE_SCORES, index_id, dated.model_dump_json())
+    meta = ChunkScoresMeta(**scorers[0], generated_at=datetime.now(UTC).isoformat())
+    await connection.execute(DESCRIBE_SCORES, index_id, meta.model_dump_json())
     return True
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
-from schemas.values.participants import ChunkScoresMeta, PartialBuild, PHQ8Item
+from schemas.values.participants import PartialBuild, PHQ8Item
 from schemas.values.runs import AttemptError
 from schemas.values.scoring import ChunkScores
 from store.database import Connection, Database
@@ -278,9 +278,7 @@ async def test_a_run_that_is_about_to_publish_is_never_idle(
 
 INDEX = 7
 SCORED = [IndexedChunk(1, 304, 0, "first", EAST), IndexedChunk(2, 304, 1, "second", EAST)]
-keep_scores = partial(
-    index_runs.store_when_complete, index_id=INDEX, meta=ChunkScoresMeta(prompt_hash="p", scorer_model="scorer")
-)
+keep_scores = partial(index_runs.store_when_complete, index_id=INDEX)
 
 
 async def submitted(connection: Connection, *chunk_ids: int) -> list[int]:
