@@ -168,7 +168,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
     ),
     ("index", "chunk_scores"): (
         Stage("score", "llm", "scoring.ChunkScores", asks_llm=True).reading(_REPLIES, "RAGQ_CHUNK_SCORE_MAX_TOKENS"),
-        Stage("publish", "model", "participants.FinishedBatch").reading("LLM_BACKEND"),
+        Stage("publish", "model", "participants.FinishedBatch"),
     ),
     ("index", "corpus"): (
         Stage("embed", "model", "documents.EmbeddedBatch").reading(_EMBEDDING),
