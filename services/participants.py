@@ -171,18 +171,12 @@ def _overlap(
     if is_allowed and not is_whole:
         return {"overlap": {"index": index.name, "participants": list(both)}}
     where = "among the participants of this run" if split is None else f"in split '{split}'"
-    if is_allowed:
-        raise Refused(
-            f"All {len(indexed)} participants of reference index '{index.name}' are {where}, and search leaves them "
-            "out also with --allow-overlap: no reference is left. Name another index with `--references NAME` "
-            "(`ragq index list`), or submit with --zero-shot-only."
-        )
-    allow = "" if is_whole else " --allow-overlap runs without their chunks, and every report of the run shows it."
+    allow = "--allow-overlap runs without their chunks, and every report of the run shows it."
     raise Refused(
         f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' (split {index.source}) are "
         f"{where}: {listed(both)}. A run needs references of other people: name an index without them with "
         "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
-        f"--zero-shot-only.{allow}"
+        f"--zero-shot-only. {'Nobody else is in it: no reference is left.' if is_whole else allow}"
     )
 
 

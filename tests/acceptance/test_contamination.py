@@ -77,7 +77,7 @@ def test_an_index_with_people_of_the_split_is_refused_with_who_and_what_to_do(
     everybody = ("submit", "--split", "train", "--few-shot-only")
     message = refused(both_indexes.ragq(*everybody, "--allow-overlap"))
     assert "--allow-overlap" not in refused(both_indexes.ragq(*everybody))
-    assert f"All 3 participants of reference index '{PAPER}' are in split 'train'" in message
+    assert f"3 of the 3 participants of reference index '{PAPER}'" in message
     assert "no reference is left" in message
     assert both_indexes.value("SELECT count(*) FROM run") == before
 
