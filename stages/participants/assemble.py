@@ -33,13 +33,8 @@ PromptFormat = Literal["xml", "sentinel", "notebook"]
 """The last line of the block, and what stands for no references: see `reference_block`."""
 
 _OPEN: Final = "<Reference Examples>"
-_CLOSE: Final[dict[PromptFormat, str]] = {
-    "xml": "</Reference Examples>",
-    "sentinel": "</Reference Examples>",
-    # The notebook of the paper repeated the opening tag.
-    "notebook": _OPEN,
-}
-NO_ENTRIES: Final = f"{_OPEN}\n\n{_CLOSE['xml']}\n"
+_CLOSE: Final = "</Reference Examples>"
+NO_ENTRIES: Final = f"{_OPEN}\n\n{_CLOSE}\n"
 """What the block takes beside its entries."""
 _SENTINEL: Final = "No valid evidence found"
 
@@ -56,9 +51,11 @@ def reference_block(
 
     Raises DomainError when a chunk's text differs from the one that was retrieved.
     """
+    # The notebook of the paper repeated the opening tag.
+    close = _OPEN if prompt_format == "notebook" else _CLOSE
     if entries := [entry(item, one, chunk_texts) for item in PHQ8Item for one in shown(items.get(item, ()))]:
-        return "\n\n".join([_OPEN, *entries, _CLOSE[prompt_format]])
-    return "" if prompt_format == "xml" else f"{_OPEN}\n{_SENTINEL}\n{_CLOSE[prompt_format]}"
+        return "\n\n".join([_OPEN, *entries, close])
+    return "" if prompt_format == "xml" else f"{_OPEN}\n{_SENTINEL}\n{close}"
 
 
 def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
