@@ -1,7 +1,7 @@
 """`ragq import`, `ragq demo-data` and `ragq splits`: interviews, labels and splits in the DAIC-WOZ layout."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -18,7 +18,7 @@ from cli.output import FittingTable, Text, draw, json_option, print_json, print_
 from cli.tags import import_command
 from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, FileProblem, Split, StoredSplit, TranscriptVariant
+from schemas.values.participants import DataSet, FileProblem, StoredSplit, TranscriptVariant
 from services.data_sets import (
     ImportedParticipants,
     drawn_splits,
@@ -31,7 +31,7 @@ from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TO
 from stages.participants.embed import counted_variants
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, parse_listed_splits, split_problems
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
-from stages.records import Parsed, ProblemsFound, accept
+from stages.records import Parsed, accept
 from stages.reports.tables import Moment
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
@@ -328,9 +328,11 @@ def make_command(
         raise click.UsageError("Name one of --paper and --from FILE. Example: ragq splits make --paper")
     if seed is not None and not paper:
         raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
-    made: Sequence[Split] | None = None if file is None else _listed(file)
     of = with_database(find_data_set, data_set)
-    if made is None:
+    if file is not None:
+        parsed = parse_listed_splits(read_file(file), file=file.name)
+        made = accept(parsed, of="list of splits", consequence="nothing was stored")
+    else:
         made = published_splits() if seed is None else with_database(drawn_splits, of, seed=seed)
     replaced = with_database(make_splits, of, made, replace_stored=replace)
     if as_json:
@@ -341,10 +343,3 @@ def make_command(
         size = counted(len(split.participant_ids), "participant")
         mark = " (replaced)" if split.name in replaced else ""
         print_text(f"split {split.name}: {size}, {split.made_by}{mark}")
-
-
-def _listed(file: Path) -> tuple[Split, ...]:
-    parsed = parse_listed_splits(read_file(file), file=file.name)
-    if parsed.problems:
-        raise ProblemsFound(parsed.problems, of="list of splits", consequence="nothing was stored")
-    return parsed.value

@@ -15,7 +15,7 @@ from services.new_runs import Submitted, submit_run
 from services.reports import cost_of_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
-from stages.records import ProblemsFound
+from stages.records import accept
 from stages.reports.evaluation import evaluation_counts, evaluation_measures, with_shares
 from stages.reports.words import notices
 from store.access import RequestKey
@@ -68,10 +68,8 @@ async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, 
         for answer in await judged_run(connection, run_id)
         for number, decision in answer.verdicts()
     }
-    parsed = parse_labels(data, file=file, known=verdicts)
-    if parsed.problems:
-        raise ProblemsFound(parsed.problems, of="sheet of labels", consequence="nothing was computed")
-    return judge_quality(verdicts, parsed.value)
+    labels = parse_labels(data, file=file, known=verdicts)
+    return judge_quality(verdicts, accept(labels, of="sheet of labels", consequence="nothing was computed"))
 
 
 async def judged_run(connection: Connection, run_id: int) -> list[JudgedSplit]:

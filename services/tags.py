@@ -18,7 +18,7 @@ from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, StoredVocabulary, Vocabulary
 from services.new_runs import Submitted, submit_run
 from stages.models import resolved_model
-from stages.records import ProblemsFound
+from stages.records import ProblemsFound, accept
 from stages.reports.words import counted
 from stages.tags.phrases import parse_phrase_sets
 from stages.tags.rerank import USUAL, least_count
@@ -35,10 +35,8 @@ def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> R
     """The phrase sets in lines of text, each with the context tags of the request, separated by commas, after its own.
     `file` and `of` name the text in problems. Raises ProblemsFound with the lines that cannot be read."""
     given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
-    found, problems = parse_phrase_sets(data, file=file, context_tags=given)
-    if problems:
-        raise ProblemsFound(problems, of=of, consequence="nothing was submitted")
-    return found
+    parsed = parse_phrase_sets(data, file=file, context_tags=given)
+    return accept(parsed, of=of, consequence="nothing was submitted")
 
 
 async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:

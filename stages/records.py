@@ -47,10 +47,10 @@ def validation_problems(
         yield FileProblem(file, line, found, what_to_do)
 
 
-def accept(parsed: Parsed[T_co]) -> T_co:
+def accept(parsed: Parsed[T_co], *, of: str = "data set", consequence: str = "nothing was imported") -> T_co:
     """The value, if there are no problems. Raises ProblemsFound with all problems otherwise."""
     if parsed.problems:
-        raise ProblemsFound(parsed.problems)
+        raise ProblemsFound(parsed.problems, of=of, consequence=consequence)
     return parsed.value
 
 
