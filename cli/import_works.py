@@ -169,7 +169,7 @@ def works_command(
     elif as_json:
         counts = {str(outcome): imported.outcomes[outcome] for outcome in ImportOutcome}
         refused = {"refused": imported.refused, "left_out": left_out}
-        print_json(imported.model_dump(mode="json") | counts | refused)
+        print_json(imported.model_dump(mode="json", exclude={"files"}) | counts | refused)
     else:
         for run_id in runs:
             print_text(f"r{run_id}")

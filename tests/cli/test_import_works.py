@@ -23,7 +23,6 @@ def books(tmp_path: Path) -> Path:
 
 def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path) -> None:
     imported = json_of(ragq, *IMPORT, str(books), "--corpus", "library")
-    assert [(file["title"], file["outcome"]) for file in imported.pop("files")] == [("The pot", "new"), ("Tea", "new")]
     assert imported == {
         "corpus_id": imported["corpus_id"],
         "corpus": "library",
