@@ -154,9 +154,10 @@ def _request_option(name: str, field: FieldInfo, default: Any) -> Decorator:
     words = " ".join((field.description or "").split())
     if field.annotation is bool:
         return click.option(option, name, is_flag=True, help=words)
+    bare = {} if of.without_value is None else {"is_flag": False, "flag_value": of.without_value}
     shown = {} if default in (None, "") else {"default": default, "show_default": True}
     taken = Choice(choices) if (choices := _choices(field)) else _Field(field)
-    return click.option(option, name, type=taken, metavar=of.metavar, help=words, **shown)
+    return click.option(option, name, type=taken, metavar=of.metavar, help=words, **bare, **shown)
 
 
 def _choices(field: FieldInfo) -> list[str]:

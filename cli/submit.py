@@ -242,7 +242,7 @@ class _Submit(click.Command):
     type=RUN,
     help="Begin when this run has succeeded; all jobs are cancelled if one of its jobs does not succeed.",
 )
-@request_options(RunTerms, "notify_url", "batch")
+@request_options(RunTerms, "notify_url", "batch_hours")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."

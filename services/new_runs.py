@@ -87,7 +87,7 @@ def takes_batch(run: NewRun) -> bool:
 
 def refuse_batches(run: NewRun) -> None:
     """Raise Refused for a run that is to send its calls as batches, and cannot."""
-    if not run.terms.batch:
+    if run.terms.batch_hours is None:
         return
     if not asked_models(run):
         raise Refused("The run asks no language model, so nothing of it can be sent as a batch. Leave --batch out.")
@@ -124,8 +124,8 @@ async def store_run(connection: Connection, run: NewRun, *, always_new: bool = F
     async with connection.transaction():
         stored = await runs.store(connection, replace(run, environment=this_environment()), always_new=always_new)
         await backlog.keep(connection, stored.run_id, terms)
-        if terms.batch:
-            await batches.ask_for(connection, stored.run_id)
+        if terms.batch_hours is not None:
+            await batches.ask_for(connection, stored.run_id, terms.batch_hours)
         if terms.notify_url is not None:
             await notifications.keep(connection, stored.run_id, terms.notify_url)
         if terms.after_run_id is not None:

@@ -143,8 +143,8 @@ class Leases:
 
 # It waits for its server, or its run may pay for no more.
 
-#: A provider has 24 hours for a batch, which is gathered, sent and collected beside them.
-_BATCH_S: Final = 25 * 3600.0
+#: A batch is gathered, sent and collected beside its hours.
+_BATCH_MARGIN_H: Final = 1.0
 
 
 class PutOff(Exception):
@@ -172,8 +172,9 @@ class ServerBusy(Waits):
 class AwaitsBatch(Waits, Deferred):
     """A call of the stage is part of a batch. The answer makes it due; without one, the time that a batch may take."""
 
-    def __init__(self, server: str) -> None:
-        super().__init__(f"{server} answers with a batch", server, WaitReason.BATCH, _BATCH_S)
+    def __init__(self, server: str, hours: float) -> None:
+        wait_s = (hours + _BATCH_MARGIN_H) * 3600
+        super().__init__(f"{server} answers with a batch", server, WaitReason.BATCH, wait_s)
 
 
 class BudgetSpent(PutOff):

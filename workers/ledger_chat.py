@@ -99,7 +99,7 @@ class LedgerChat:
         self._database = calls.database
         self._resamples = resamples
         self._rejected: list[CallUse] | None = None
-        self._is_batched: bool | None = None
+        self._hours: Remembered[int, float | None] = Remembered()
 
     async def identity(self, model: str) -> ModelIdentity:
         return await self._chat.identity(model)
@@ -152,8 +152,9 @@ class LedgerChat:
         self, key: str, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
     ) -> tuple[KeptCall, bool]:
         kept = await self._database.ask(ledger.find, key)
-        if kept is None and await self._sends_batches():
-            kept = await self._from_batch(key, call, served_by)
+        hours = None
+        if kept is None and (hours := await self._batch_hours()) is not None:
+            kept = await self._from_batch(key, call, served_by, hours)
         if kept is not None:
             return kept, True
         reply = await self._calls.limits.ask(
@@ -166,19 +167,18 @@ class LedgerChat:
         paid = await self._database.with_retry(
             lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS
         )
-        if self._is_batched:
+        if hours is not None:
             await self._database.ask(batches.forget, key)
         return paid, False
 
-    async def _sends_batches(self) -> bool:
-        if self._is_batched is None:
-            self._is_batched = await self._database.ask(batches.are_asked_for, self._claim.run_id)
-        return self._is_batched
+    async def _batch_hours(self) -> float | None:
+        run_id = self._claim.run_id
+        return await self._hours.load(run_id, lambda: self._database.ask(batches.hours, run_id))
 
-    async def _from_batch(self, key: str, call: ChatCall, served_by: ModelIdentity) -> KeptCall | None:
+    async def _from_batch(self, key: str, call: ChatCall, served_by: ModelIdentity, hours: float) -> KeptCall | None:
         """The answer that a batch brought just now; None for a call that is to be sent by itself. Raises AwaitsBatch
         while a batch may bring it, and LLMError when its batch was refused."""
-        found = await self._database.ask(batches.register, self._claim, key, call, served_by)
+        found = await self._database.ask(batches.register, self._claim, key, call, served_by, hours)
         if found.error is not None:
             raise LLMError(found.error)
         if found.is_too_much:
@@ -186,7 +186,7 @@ class LedgerChat:
             assert limits is not None
             raise BudgetSpent(self._claim.run_id, limits)
         if found.kept is None and not found.is_single:
-            raise AwaitsBatch(served_by.server)
+            raise AwaitsBatch(served_by.server, hours)
         return found.kept
 
 

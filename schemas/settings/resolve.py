@@ -38,7 +38,7 @@ class EffectiveSettings:
     """The reason for this profile, in words for the user."""
     sources: dict[str, SettingSource]
     warnings: tuple[str, ...] = ()
-    """One for every name in the file or the environment that has no effect."""
+    """One for every name in the file or the environment that has no effect, and for values that do not fit together."""
 
     def with_chosen(self, values: Mapping[str, str]) -> "EffectiveSettings":
         """These settings with stored values, by environment name, where nothing names another value. Raises Refused for
@@ -102,8 +102,17 @@ def resolve(
         profile=chosen,
         profile_source=why,
         sources=sources_of(given, RUN_SETTINGS),
-        warnings=tuple(warnings),
+        warnings=(*_two_timeouts(run), *warnings),
     )
+
+
+def _two_timeouts(run: RunSettings) -> list[str]:
+    if run.score_timeout_s == run.ollama.timeout_seconds:
+        return []
+    return [
+        f"{_SCORING_TIMEOUT}={run.pydantic_ai.timeout_seconds:g} applies to scoring calls and {_TIMEOUT}="
+        f"{run.ollama.timeout_seconds} to all others; set one of them for both."
+    ]
 
 
 def _not_of_a_run(option: Layer) -> Iterator[str]:

@@ -313,6 +313,8 @@ class LLMBatchRunTable(columns.Row, table=True):
     """A run whose calls are sent as batches."""
 
     run_id: int = columns.reference("run.id", primary_key=True)
+    hours: float
+    """How long a batch may take; calls without an answer are sent singly then."""
 
 
 class LLMBatchTable(columns.Row, table=True):
@@ -325,11 +327,15 @@ class LLMBatchTable(columns.Row, table=True):
     """By which the provider knows it: a batch that was sent just before its sender died is found, not repeated."""
     server: str = columns.text()
     model: str = columns.text()
+    hours: float
     calls: int
+    status: str = columns.text()
+    """A BatchStatus."""
     provider_id: str | None = columns.text()
-    """Null until it is sent."""
+    answered: int
+    """Calls that the provider has answered, as it says."""
     note: str | None = columns.text()
-    """Why the provider was not reached."""
+    """Why the provider was not reached, or refused the batch."""
     created_at: datetime = columns.now()
     sent_at: datetime | None = columns.time()
     ended_at: datetime | None = columns.time()
@@ -348,6 +354,7 @@ class LLMBatchCallTable(columns.Row, table=True):
     """Null until it is part of a batch."""
     server: str = columns.text()
     model: str = columns.text()
+    hours: float
     call: dict[str, Any] = columns.json()
     served_by: dict[str, Any] = columns.json()
     created_at: datetime = columns.now()

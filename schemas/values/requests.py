@@ -32,9 +32,9 @@ class RunTerms(RunLimits):
         default=None, repr=False
     )
     """The address that gets a signed message when the run has finished or is paused."""
-    batch: bool = False
+    batch_hours: Annotated[float | None, Field(gt=0, le=24 * 14), Option("--batch", "[HOURS]", without_value=24)] = None
     """Calls of language models are sent as batches of their provider, mostly at half the price; those without an answer
-    when the batch ends, within 24 hours, are sent singly."""
+    after so many hours, 24 unless given, are sent singly."""
 
 
 NO_TERMS: Final = RunTerms()

@@ -63,6 +63,8 @@ class Option(NamedTuple):
 
     name: str | None = None
     metavar: str | None = None
+    without_value: Any = None
+    """The value of an option that none follows; None where one has to."""
 
 
 class RunLimits(Request):

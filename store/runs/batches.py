@@ -6,9 +6,10 @@ deletes its call, so that it is stored once, whoever collects it again; then the
 call.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from typing import Final, NamedTuple
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from pydantic import Field
@@ -28,16 +29,32 @@ MOST_CALLS: Final = 5_000
 _MOST_BYTES: Final = 80_000_000
 
 
+class BatchStatus(StrEnum):
+    """How far a batch is."""
+
+    GATHERED = "gathered"
+    """It is to be sent."""
+    SENT = "sent"
+    """The provider has it."""
+    CANCELLING = "cancelling"
+    """Its time is over; what the provider has answered by now is still collected."""
+    ENDED = "ended"
+    REFUSED = "refused"
+    """The provider took none of its calls."""
+
+
 class Batch(Value):
-    """A batch that is not over, as it is shown."""
+    """A batch, as it is shown."""
 
     id: int = Field(examples=[3])
     server: str = Field(examples=["https://api.example.org/v1"])
     model: str = Field(examples=["small-model"])
+    status: BatchStatus
     calls: int
+    answered: int
     sent_at: datetime | None
+    ended_at: datetime | None
     note: str | None
-    """Why the provider was not reached the last time."""
 
 
 class ClaimedBatch(NamedTuple):
@@ -45,9 +62,11 @@ class ClaimedBatch(NamedTuple):
 
     id: int
     name: str
+    model: str
+    status: BatchStatus
     provider_id: str | None
-    is_unwanted: bool
-    """The jobs of all its calls are cancelled or deleted."""
+    is_to_cancel: bool
+    """It may take no longer, or the jobs of all its calls are cancelled or deleted."""
     created_s: float
     """When it was gathered, in seconds since 1970."""
 
@@ -65,11 +84,13 @@ class Registered(NamedTuple):
     """The limits of the run permit no further call."""
 
 
-ASK_FOR: Final = "INSERT INTO llm_batch_run (run_id) VALUES ($1) ON CONFLICT DO NOTHING"
+ASK_FOR: Final = """
+INSERT INTO llm_batch_run (run_id, hours) VALUES ($1, $2) ON CONFLICT (run_id) DO UPDATE SET hours = excluded.hours
+"""
 
 REGISTER: Final = """
-INSERT INTO llm_batch_call (key, server, model, call, served_by, is_single)
-VALUES ($1, $2, $3, $4, $5, false) ON CONFLICT (key) DO NOTHING RETURNING true
+INSERT INTO llm_batch_call (key, server, model, hours, call, served_by, is_single)
+VALUES ($1, $2, $3, $4, $5, $6, false) ON CONFLICT (key) DO NOTHING RETURNING true
 """
 
 # A call that waits counts as one that was sent; the row is locked, so that two stages see each other's.
@@ -101,24 +122,25 @@ WHERE batch_id IS NULL AND NOT is_single AND error IS NULL AND server = $1
 """
 
 GATHERED: Final = f"""
-SELECT model {_FREE} GROUP BY model
+SELECT model, hours {_FREE} GROUP BY model, hours
 HAVING max(created_at) < now() - $2 * interval '1 second' OR count(*) >= $3
 """
 
 MAKE: Final = """
-INSERT INTO llm_batch (name, server, model, calls, due_at) VALUES ($1, $2, $3, 0, now()) RETURNING id
+INSERT INTO llm_batch (name, server, model, hours, calls, status, answered, due_at)
+VALUES ($1, $2, $3, $4, 0, 'gathered', 0, now()) RETURNING id
 """
 
 FILL: Final = f"""
 WITH free AS (
     SELECT key, sum(octet_length(call::text)) OVER (ORDER BY created_at, key) AS bytes,
            row_number() OVER (ORDER BY created_at, key) AS place
-    {_FREE} AND model = $2
+    {_FREE} AND model = $2 AND hours = $3
 ), taken AS (
-    UPDATE llm_batch_call AS c SET batch_id = $3
-    FROM free WHERE c.key = free.key AND (place = 1 OR (place <= $4 AND bytes <= $5)) RETURNING c.key
+    UPDATE llm_batch_call AS c SET batch_id = $4
+    FROM free WHERE c.key = free.key AND (place = 1 OR (place <= $5 AND bytes <= $6)) RETURNING c.key
 )
-UPDATE llm_batch SET calls = (SELECT count(*) FROM taken) WHERE id = $3
+UPDATE llm_batch SET calls = (SELECT count(*) FROM taken) WHERE id = $4
 """
 
 CLAIM: Final = """
@@ -128,12 +150,12 @@ WHERE id = (
     SELECT id FROM llm_batch WHERE due_at <= now() AND server = $1 AND NOT id = ANY($4::bigint[])
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING id, name, provider_id,
-          NOT EXISTS (
+RETURNING id, name, model, status, provider_id,
+          coalesce(sent_at + hours * interval '1 hour' < now(), false) OR NOT EXISTS (
               SELECT FROM llm_batch_call AS c
               JOIN llm_batch_stage AS s ON s.key = c.key JOIN job AS j ON j.id = s.job_id
               WHERE c.batch_id = llm_batch.id AND j.status <> 'cancelled'
-          ) AS is_unwanted,
+          ) AS is_to_cancel,
           extract(epoch FROM created_at)::float8 AS created_s
 """
 
@@ -141,12 +163,12 @@ CALLS: Final = "SELECT key, call FROM llm_batch_call WHERE batch_id = $1 ORDER B
 
 CHANGE: Final = """
 UPDATE llm_batch
-SET provider_id = coalesce($2, provider_id), note = $3, due_at = now() + $4::float8 * interval '1 second',
-    sent_at = CASE WHEN coalesce($2, provider_id) IS NOT NULL THEN coalesce(sent_at, now()) END
+SET status = $2, provider_id = coalesce($3, provider_id), answered = coalesce($4, answered), note = $5,
+    sent_at = CASE WHEN $2 <> 'gathered' THEN coalesce(sent_at, now()) END,
+    ended_at = CASE WHEN $2 IN ('ended', 'refused') THEN now() END,
+    due_at = CASE WHEN $2 NOT IN ('ended', 'refused') THEN now() + $6::float8 * interval '1 second' END
 WHERE id = $1 AND ended_at IS NULL RETURNING true
 """
-
-END: Final = "UPDATE llm_batch SET ended_at = now(), due_at = NULL WHERE id = $1 AND ended_at IS NULL RETURNING true"
 
 ANSWERED: Final = "DELETE FROM llm_batch_call WHERE key = $1 AND batch_id = $2 RETURNING call, served_by"
 
@@ -190,37 +212,41 @@ WHERE r.job_id = s.job_id AND r.stage = s.stage AND r.status <> 'running'
 FORGET_UNWANTED: Final = """
 DELETE FROM llm_batch_call AS c
 WHERE NOT EXISTS (SELECT FROM llm_batch_stage AS s WHERE s.key = c.key)
-  AND (NOT is_single AND error IS NULL OR created_at < now() - interval '48 hours')
+  AND (NOT is_single AND error IS NULL OR created_at < now() - (hours + 24) * interval '1 hour')
 """
 
 OF_RUN: Final = f"""
 SELECT {", ".join(Batch.model_fields)} FROM llm_batch
-WHERE ended_at IS NULL
-  AND id IN (SELECT c.batch_id FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
+WHERE id IN (SELECT c.batch_id FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
              JOIN job AS j ON j.id = s.job_id WHERE j.run_id = $1)
 ORDER BY id
 """
 
+UNSENT: Final = """
+SELECT count(DISTINCT c.key) FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
+JOIN job AS j ON j.id = s.job_id WHERE j.run_id = $1 AND c.batch_id IS NULL
+"""
 
-async def ask_for(connection: Connection, run_id: int) -> None:
-    """Let the calls of a run be sent as batches."""
-    await connection.execute(ASK_FOR, run_id)
+
+async def ask_for(connection: Connection, run_id: int, hours: float) -> None:
+    """Let the calls of a run be sent as batches, each of which may take so long."""
+    await connection.execute(ASK_FOR, run_id, hours)
 
 
-async def are_asked_for(connection: Connection, run_id: int) -> bool:
-    """Whether the calls of a run are sent as batches."""
-    found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM llm_batch_run WHERE run_id = $1)", run_id)
+async def hours(connection: Connection, run_id: int) -> float | None:
+    """How long a batch of a run may take; None for a run whose calls are sent singly."""
+    found: float | None = await connection.fetchval("SELECT hours FROM llm_batch_run WHERE run_id = $1", run_id)
     return found
 
 
 async def register(
-    connection: Connection, claim: Claim, key: str, call: ChatCall, served_by: ModelIdentity
+    connection: Connection, claim: Claim, key: str, call: ChatCall, served_by: ModelIdentity, hours: float
 ) -> Registered:
     """Let a stage wait for the answer to a call, unless that is there, or no batch will bring it."""
     while True:
         async with connection.transaction():
             values = (call.model_dump_json(), served_by.model_dump_json())
-            is_new = await connection.fetchval(REGISTER, key, served_by.server, call.model, *values) is True
+            is_new = await connection.fetchval(REGISTER, key, served_by.server, call.model, hours, *values) is True
             row = await connection.fetchrow("SELECT is_single, error FROM llm_batch_call WHERE key = $1 FOR SHARE", key)
             # Whoever stores an answer deletes its call: where there is no call, or a new one, there may be an answer.
             if row is None or is_new:
@@ -250,8 +276,9 @@ async def gather(connection: Connection, server: str, *, quiet_s: float) -> int:
     async with connection.transaction():
         await hold(connection, Lock.BATCHES)
         for row in await connection.fetch(GATHERED, server, quiet_s, MOST_CALLS):
-            batch_id = await connection.fetchval(MAKE, str(uuid4()), server, row["model"])
-            await connection.execute(FILL, server, row["model"], batch_id, MOST_CALLS, _MOST_BYTES)
+            of = (server, row["model"], row["hours"])
+            batch_id = await connection.fetchval(MAKE, str(uuid4()), *of)
+            await connection.execute(FILL, *of, batch_id, MOST_CALLS, _MOST_BYTES)
             made += 1
     return made
 
@@ -261,7 +288,7 @@ async def claim(
 ) -> ClaimedBatch | None:
     """Take a batch that is due. Nobody else does so for as many seconds: for one that is to be sent, or is sent."""
     row = await connection.fetchrow(CLAIM, server, begins_s, looks_s, list(other_than))
-    return None if row is None else ClaimedBatch(**dict(row))
+    return None if row is None else ClaimedBatch(**{**dict(row), "status": BatchStatus(row["status"])})
 
 
 async def calls(connection: Connection, batch_id: int) -> list[tuple[str, ChatCall]]:
@@ -272,14 +299,15 @@ async def calls(connection: Connection, batch_id: int) -> list[tuple[str, ChatCa
 async def change(
     connection: Connection,
     batch: ClaimedBatch,
+    status: BatchStatus,
     *,
     provider_id: str | None = None,
+    answered: int | None = None,
     note: str | None = None,
     again_in_s: float = 0.0,
 ) -> bool:
-    """Store under which id the provider has a batch, and when it is looked at again. False when somebody else has ended
-    it."""
-    return await connection.fetchval(CHANGE, batch.id, provider_id, note, again_in_s) is not None
+    """Store how far a batch is, and when it is looked at again. False when somebody else has ended it."""
+    return await connection.fetchval(CHANGE, batch.id, status, provider_id, answered, note, again_in_s) is not None
 
 
 async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, reply: ChatReply) -> bool:
@@ -298,7 +326,8 @@ async def end(connection: Connection, batch: ClaimedBatch, *, refused: str | Non
     """End a batch. The calls without an answer are sent singly by who needs them, or fail them with `refused`. Returns
     how many have no answer; 0 when somebody else has ended it."""
     async with connection.transaction():
-        if not await connection.fetchval(END, batch.id):
+        status = BatchStatus.ENDED if refused is None else BatchStatus.REFUSED
+        if not await change(connection, batch, status, note=refused):
             return 0
         if refused is None:
             done = await connection.execute(REST_SINGLY, batch.id)
@@ -316,16 +345,28 @@ async def release(connection: Connection) -> int:
     return len(due)
 
 
-def batches_in_words(batches: Sequence[Batch]) -> list[str]:
+class Waiting(Value):
+    """What stages of a run wait for."""
+
+    unsent: int
+    """Calls that belong to no batch yet."""
+    batches: tuple[Batch, ...]
+
+
+def batches_in_words(waiting: Waiting) -> list[str]:
     """What stages of a run wait for, a line each."""
-    lines = []
-    for of in batches:
-        since = "to be sent" if of.sent_at is None else f"sent since {of.sent_at:%Y-%m-%d %H:%M} UTC"
+    lines = [f"{counted(waiting.unsent, 'call')} will be sent as a batch"] if waiting.unsent else []
+    for of in waiting.batches:
         where = f"batch {of.id} of {counted(of.calls, 'call')} to {of.model} at {of.server}"
-        lines.append(f"{where}: {since}" + (f" ({of.note})" if of.note else ""))
+        since = "" if of.sent_at is None else f" since {of.sent_at:%Y-%m-%d %H:%M} UTC, {of.answered} answered"
+        lines.append(f"{where}: {of.status}{since}" + (f" ({of.note})" if of.note else ""))
     return lines
 
 
-async def of_run(connection: Connection, run_id: int) -> tuple[Batch, ...]:
-    """The batches that stages of a run wait for."""
-    return tuple(Batch(**dict(row)) for row in await connection.fetch(OF_RUN, run_id))
+async def of_run(connection: Connection, run_id: int) -> Waiting | None:
+    """What stages of a run wait for; None for a run whose calls are sent singly."""
+    if await hours(connection, run_id) is None:
+        return None
+    rows: list[Any] = await connection.fetch(OF_RUN, run_id)
+    unsent: int = await connection.fetchval(UNSENT, run_id)
+    return Waiting(unsent=unsent, batches=tuple(Batch(**dict(row)) for row in rows))

@@ -75,23 +75,23 @@ def test_no_call_is_paid_twice_when_the_worker_is_killed(
     assert paid(installation, run)[0] == sum(batches.paid.values())
 
 
-def test_what_waits_is_shown_and_what_a_batch_leaves_is_sent_singly(
+def test_what_waits_is_shown_and_a_batch_that_takes_too_long_is_cancelled_and_its_rest_sent_singly(
     installation: Installation, batches: Provider, evidence: GiveEvidence
 ) -> None:
-    batches.is_held, batches.answers_at_most, batches.ends_as = True, 1, "expired"
+    batches.is_held, batches.answers_at_most = True, 1
     installation.start_worker()
-    run = installation.submit(*evidence({316: 2}), *BATCHED, "--batch")
+    run = installation.submit(*evidence({316: 2}), *BATCHED, "--batch", "1")
     eventually(lambda: "sent since" in installation.ragq("show", f"r{run}").stdout)
     shown = installation.ragq("show", f"r{run}").stdout
     assert f"calls to {MODEL} at {batches.url}" in shown
     assert "answers with a batch" in shown
-    assert installation.ragq("show", f"r{run}", "--json").json["batches"][0]["sent_at"]
+    assert installation.ragq("show", f"r{run}", "--json").json["batches"]["batches"][0]["status"] == "sent"
 
-    batches.is_held = False
+    installation.rows("UPDATE llm_batch SET sent_at = now() - interval '2 hours'")
 
     installation.do("watch", f"r{run}")
     first = batches.batches["batch-1"]
-    assert first.status == "expired" and len(batches.singles) >= len(first.lines) - 1
+    assert first.status == "cancelled" and len(batches.singles) >= len(first.lines) - 1
     assert batches.paid.total() - len(first.lines) + 1 == len(batches.paid)
 
 

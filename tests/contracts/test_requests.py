@@ -34,7 +34,7 @@ TERMS: dict[str, tuple[Any, list[str]]] = {
     "max_llm_calls": (500, ["--max-llm-calls", "500"]),
     "max_tokens": (9000, ["--max-tokens", "9000"]),
     "notify_url": ("https://hooks.example.org/ragq", ["--notify", "https://hooks.example.org/ragq"]),
-    "batch": (True, ["--batch"]),
+    "batch_hours": (24, ["--batch"]),
 }
 #: Field of a request of questions -> its value in JSON, and the arguments of the terminal.
 QUESTIONS: dict[str, tuple[Any, list[str]]] = {

@@ -12,7 +12,7 @@ from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
 from store.database import Connection, Database
 from store.runs import backlog, batches, ledger
-from store.runs.batches import Registered
+from store.runs.batches import BatchStatus, Registered
 from store.runs.problems import problems
 from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
@@ -38,7 +38,7 @@ class Work:
     async def register(self, text: str, of: int | Claim = 0) -> Registered:
         claim = of if isinstance(of, Claim) else self.claims[of]
         key = ledger.call_key(call(text), self.identity)
-        return await batches.register(self.connection, claim, key, call(text), self.identity)
+        return await batches.register(self.connection, claim, key, call(text), self.identity, 24)
 
     async def register_all(self, *texts: str, of: int | Claim = 0) -> list[Registered]:
         return [await self.register(text, of) for text in texts]
@@ -49,7 +49,7 @@ class Work:
             await self.sender.step()
 
     async def put_off(self, of: int = 0) -> None:
-        await give_back(self.database, self.claims[of], AwaitsBatch(self.server.url))
+        await give_back(self.database, self.claims[of], AwaitsBatch(self.server.url, 24))
 
     async def cancel(self, *, place: int | None = None) -> None:
         job_ids = [claim.job_id for at, claim in enumerate(self.claims) if place in (None, at)]
@@ -76,7 +76,7 @@ def call(text: str) -> ChatCall:
 @pytest.fixture
 async def work(database: Database, connection: Connection, store_run: StoreRun) -> AsyncIterator[Work]:
     stored = await store_run("316", "319", "320")
-    await batches.ask_for(connection, stored.run_id)
+    await batches.ask_for(connection, stored.run_id, 24)
     claims = [await claimed(connection, job_id) for job_id in stored.job_ids]
     with provider() as server:
         yield Work(database, connection, server, claims)
@@ -118,7 +118,7 @@ async def test_an_answer_counts_once_against_the_limits_of_its_run_and_a_stage_t
 
 async def test_calls_that_wait_count_against_the_limit_of_their_own_run_alone(work: Work, store_run: StoreRun) -> None:
     stored = await store_run("331")
-    await batches.ask_for(work.connection, stored.run_id)
+    await batches.ask_for(work.connection, stored.run_id, 24)
     other = await claimed(work.connection, stored.job_ids[0], "extract")
     await backlog.keep(work.connection, work.claims[0].run_id, RunLimits(max_llm_calls=2))
     await work.register_all(*"xyz", of=other)
@@ -152,7 +152,7 @@ async def test_a_provider_that_repeats_and_invents_lines_changes_nothing(work: W
     await work.step(2)
 
     assert await work.value("SELECT count(*) FROM llm_call") == 1
-    assert await work.value("SELECT ended_at IS NOT NULL FROM llm_batch")
+    assert await work.value("SELECT status FROM llm_batch") == BatchStatus.ENDED
 
 
 async def test_answers_without_text_failed_and_expired_ones_are_sent_singly(work: Work) -> None:
@@ -201,9 +201,9 @@ async def test_who_looks_at_a_batch_that_another_has_ended_changes_nothing(work:
     assert slow is not None
     await work.step()
 
-    assert not await batches.change(work.connection, slow)
+    assert not await batches.change(work.connection, slow, BatchStatus.SENT)
     assert await batches.end(work.connection, slow, refused="gone") == 0
-    assert await work.value("SELECT ended_at IS NOT NULL FROM llm_batch")
+    assert await work.value("SELECT status FROM llm_batch") == BatchStatus.ENDED
     assert await work.value("SELECT count(*) FROM llm_batch_call WHERE is_single AND error IS NULL") == 1
 
 
