@@ -6,13 +6,16 @@ from pathlib import Path
 
 import structlog
 
+TAIL_BYTES = 16_384
 TAIL_LINES = 15
 
 
 def last_lines(path: Path) -> str:
     """The last lines of a log file, indented; a sentence where there is nothing to show."""
     try:
-        lines = path.read_text(errors="replace").splitlines()
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            lines = log.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return "  (no log was written)"
     return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:]) or "  (the log is empty)"

@@ -166,7 +166,8 @@ def make_plan(
             if server.name not in running:
                 server.prepare(taken=taken())
             servers[variable] = server.url
-            add(server.name, server.command(), server.port, user=server.account.user, stop_signal=server.stop_signal)
+            command = [*server.account.prefix, *server.command()]
+            add(server.name, command, server.port, user=server.account.user, stop_signal=server.stop_signal)
     if "OLLAMA_HOST" not in outside:
         port = port_of("llm")
         servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"

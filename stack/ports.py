@@ -4,6 +4,7 @@ import ipaddress
 import os
 import pwd
 import secrets
+import shutil
 import socket
 import subprocess
 from collections.abc import Collection
@@ -96,13 +97,15 @@ def _is_loopback(address: ipaddress.IPv4Address | ipaddress.IPv6Address | None) 
 NOBODY = "nobody"
 #: Ids of accounts of people; systemd gives others to services and containers.
 FIRST_PERSON, LAST_PERSON = 1000, 60_000
+USER_NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A user to switch to before a command; without one the caller runs it himself."""
+    """A user to switch to before the command, or a prefix in front of it. Neither: the caller runs it himself."""
 
     user: str | None = None
+    prefix: tuple[str, ...] = ()
 
     @property
     def group(self) -> int | None:
@@ -118,7 +121,7 @@ class Account:
     def run(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command as the account to its end, its output captured. The caller looks at the return code."""
         return subprocess.run(
-            command,
+            [*self.prefix, *command],
             user=self.user,
             group=self.group,
             extra_groups=[] if self.user else None,
@@ -133,12 +136,17 @@ class Account:
 def account_for(cluster: Path) -> Account:
     """The account for a cluster folder that may not exist yet.
 
-    As root, that is `nobody`. Raises StackError where a folder above does not let him pass.
+    A cluster keeps the account it was made with, because its files belong to that user. As root, a new one goes to
+    `nobody` where every folder above lets him pass, else to a user namespace in which root is called 1000. Raises
+    StackError when neither can be had.
     """
     if os.geteuid() != 0:
         return Account()
-    if cluster.exists() or is_traversable(cluster.parent):
+    may_be_nobodys = cluster.stat().st_uid != 0 if cluster.exists() else is_traversable(cluster.parent)
+    if may_be_nobodys:
         return Account(user=NOBODY)
+    if has_user_namespaces():
+        return Account(prefix=USER_NAMESPACE)
     raise StackError(
         f"Postgres does not run as root, and user '{NOBODY}' cannot reach {cluster.parent}. Set RAGQ_HOME to a folder "
         "that every user may enter, such as /var/lib/ragq, or run ragq as another user."
@@ -159,3 +167,10 @@ def other_users() -> list[str]:
         and entry.pw_uid != os.geteuid()
         and PurePath(entry.pw_shell).name not in ("", "nologin", "false", "sync")
     )
+
+
+def has_user_namespaces() -> bool:
+    """This machine lets us make a user namespace; inside containers it is often forbidden."""
+    if shutil.which(USER_NAMESPACE[0]) is None:
+        return False
+    return subprocess.run([*USER_NAMESPACE, "true"], capture_output=True, check=False).returncode == 0

@@ -31,7 +31,7 @@ class Started(servers.EmbeddedServer):
         path = self.data_dir / "log"
         with path.open("ab") as log:
             self._process = subprocess.Popen(
-                self.command(),
+                [*self.account.prefix, *self.command()],
                 user=self.account.user,
                 group=self.account.group,
                 extra_groups=[] if self.account.user else None,

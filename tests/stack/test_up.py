@@ -13,6 +13,7 @@ import pytest
 import redis
 
 from schemas.errors import StackError
+from stack import ports
 from stack.connections import connections
 from stack.home import Home, Part
 from stack.lifecycle import PartStatus, down, status, up
@@ -201,8 +202,19 @@ def test_a_cluster_that_is_served_is_refused(postgres: PostgresServer) -> None:
 
 
 @as_root
-def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path) -> None:
+def test_root_serves_an_unreachable_cluster_in_a_user_namespace(tmp_path: Path) -> None:
+    if not ports.has_user_namespaces():
+        pytest.skip("user namespaces are forbidden here")
     tmp_path.chmod(0o700)
+    with PostgresServer(tmp_path / "postgres") as server:
+        assert server.account == ports.Account(prefix=ports.USER_NAMESPACE)
+        assert server.answers()
+
+
+@as_root
+def test_root_without_access_gets_a_usable_folder_suggested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(ports, "USER_NAMESPACE", ("no-such-program",))
     with pytest.raises(StackError, match=r"user 'nobody' cannot reach .* Set RAGQ_HOME"):
         PostgresServer(tmp_path / "postgres").prepare()
 
