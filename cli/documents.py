@@ -79,14 +79,11 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         in_it = [dict(one) | {"job": _name("j", one.job_id)} for one in listed.works]
         print_json(dict(corpus) | {"works_found": listed.total, "works": in_it})
         return
-    weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
     headings = "with" if corpus.embeds_headings else "without"
-    types = f", {' and '.join(corpus.model_dtypes)}" if corpus.model_dtypes else ""
     draw(
         f"{corpus.name}: {corpus.works} works, {corpus.searchable} chunks can be found, {corpus.waiting} wait for a "
         f"vector ({corpus.failed} of them failed), {corpus.tables} tables, {corpus.figures} figures",
-        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}{types}), "
-        f"{headings} headings",
+        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions), {headings} headings",
         language_words(corpus.language),
         f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus)}",
         rows_drawing(works_table(listed.works)),
