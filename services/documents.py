@@ -14,7 +14,6 @@ from schemas.errors import MissingError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.documents import (
-    Cleaned,
     ConvertedDocument,
     DecidedBy,
     DocumentLine,
@@ -106,7 +105,10 @@ class DocumentView(DocumentLine):
     converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
     headings_by: str | None = Field(default=None, examples=["document: it has its own headings"])
     """What they were found by, and why: by the `outline` of a PDF, the `style` of its fonts, or in the `document`."""
-    cleaned: Cleaned | None = None
+    left_out_lines: int | None = Field(default=None, examples=[150])
+    """Headers, footers, page numbers and a printed table of contents, which the markdown has not."""
+    pages_without_text: tuple[int, ...] = Field(default=(), examples=[(3,)])
+    """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
     repaired_by: DecidedBy | None = Field(default=None, examples=["rules"])
     selected_by: DecidedBy | None = Field(default=None, examples=["rules"])
     model: str | None = None
@@ -167,7 +169,7 @@ async def document_text(
     return made.markdown, made.page_lines
 
 
-_OF_CONVERTED = {"converter", "headings_by", "cleaned"}
+_OF_CONVERTED = {"converter", "headings_by", "left_out_lines", "pages_without_text"}
 
 
 async def _of_job(connection: Connection, job: Job) -> DocumentView:

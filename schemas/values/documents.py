@@ -22,19 +22,6 @@ class TocEntry(Value):
     """From 1; null in formats without pages."""
 
 
-class Cleaned(Value):
-    """What was removed, joined or not found on the way to markdown."""
-
-    running_lines: int = Field(default=0, examples=[120])
-    """Headers, footers and page numbers that were left out."""
-    contents_lines: int = Field(default=0, examples=[30])
-    """Lines of a printed table of contents that were left out."""
-    hyphenations: int = Field(default=0, examples=[44])
-    """Words that were divided at the end of a line and are joined."""
-    pages_without_text: tuple[int, ...] = Field(default=(), examples=[(3,)])
-    """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
-
-
 class ConvertedDocument(Value):
     """Stage `convert`: a document as markdown."""
 
@@ -48,7 +35,10 @@ class ConvertedDocument(Value):
     """What its headings were found by, and why so."""
     toc: tuple[TocEntry, ...] = ()
     pages: int | None = None
-    cleaned: Cleaned = Cleaned()
+    left_out_lines: int = 0
+    """Headers, footers, page numbers and a printed table of contents, which the markdown has not."""
+    pages_without_text: tuple[int, ...] = ()
+    """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
     title: str | None = None
     """Of the document's own metadata."""
     authors: str | None = None

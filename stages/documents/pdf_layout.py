@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import Final, NamedTuple
 
-from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry
+from schemas.values.documents import ConvertedDocument, TocEntry
 from stages.corpora.blocks import DEEPEST_HEADING
 from stages.documents.outline import title_key, without_number
 
@@ -104,7 +104,6 @@ class _Reader:
     words: frozenset[str]
     """Words that the document has within lines, those with a hyphen too."""
     blocks: list[_Block] = field(default_factory=list)
-    hyphenations: int = 0
 
     def read(self, number: int, lines: _Lines) -> None:
         """The lines of a page."""
@@ -182,7 +181,6 @@ class _Reader:
                 return f"{last[:-1]}- {text}"
             if f"{left}-{right}" in self.words or "-" in left:
                 return f"{last[:-1]}-{text}"
-        self.hyphenations += 1
         return last[:-1] + text
 
 
@@ -202,9 +200,7 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
         page._replace(lines=tuple(line._replace(text=line.text.translate(_LIGATURES)) for line in page.lines))
         for page in pages
     ]
-    running = _running_lines(pages)
-    listed = _contents_lines(pages) if toc else set()
-    left_out = running | listed
+    left_out = _running_lines(pages) | (_contents_lines(pages) if toc else set())
     kept = [
         [(at, line) for at, line in enumerate(page.lines) if (number, at) not in left_out and line.text.strip()]
         for number, page in enumerate(pages)
@@ -227,12 +223,6 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
         written += [*_markdown(block), ""]
     page_lines += [len(written) + 1] * (len(pages) - len(page_lines))
     without_text = [at for at, page in enumerate(pages, start=1) if not any(line.text.strip() for line in page.lines)]
-    cleaned = Cleaned(
-        running_lines=len(running),
-        contents_lines=len(listed),
-        hyphenations=reader.hyphenations,
-        pages_without_text=tuple(without_text),
-    )
     return ConvertedDocument(
         format="pdf",
         converter="rules",
@@ -241,7 +231,8 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> Converted
         headings_by=headings_by,
         toc=tuple(toc),
         pages=len(pages),
-        cleaned=cleaned,
+        left_out_lines=len(left_out),
+        pages_without_text=tuple(without_text),
     )
 
 

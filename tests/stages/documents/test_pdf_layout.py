@@ -37,7 +37,6 @@ def test_lines_become_paragraphs_and_divided_words_are_joined() -> None:
     lines = [line("Green tea is bre-", 700), line("wed cool.", 688), line("Black tea is not.", 650)]
     found = pdf_markdown([page(*lines)], [])
     assert found.markdown == "Green tea is brewed cool.\n\nBlack tea is not.\n"
-    assert found.cleaned.hyphenations == 1
 
 
 def test_headers_footers_and_page_numbers_are_left_out_and_counted() -> None:
@@ -47,7 +46,7 @@ def test_headers_footers_and_page_numbers_are_left_out_and_counted() -> None:
     found = pdf_markdown(pages, [])
     assert "Book" not in found.markdown
     assert found.markdown.count("Text of page") == 4
-    assert found.cleaned.running_lines == 8
+    assert found.left_out_lines == 8
 
 
 def test_lists_and_code_keep_their_form_and_markup_in_text_is_none() -> None:
@@ -69,7 +68,6 @@ def test_a_hyphen_of_its_own_stays_where_the_document_has_the_word_with_it() -> 
     assert found.markdown == (
         "A well-known leaf is a well-known one of pre- and post-War teahouses. Two- and threefold.\n"
     )
-    assert found.cleaned.hyphenations == 1
 
 
 def test_a_divided_heading_is_joined_and_ligatures_are_letters() -> None:
