@@ -111,11 +111,11 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     try:
         imported = await import_uploaded(ctx, ImportRequest(corpus=form.corpus.strip()), files, is_whole=False)
     except WorkFilesError as error:
-        return await _form(request, ctx, form, status=422, unusable=error.files.values())
+        return await _form(request, ctx, form, status=422, refused=error.files.values())
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
     if imported.refused:
-        return await _form(request, ctx, form, imported=imported)
+        return await _form(request, ctx, form, refused=imported.refused, imported=imported)
     if imported.documents_run_id is not None:
         return RedirectResponse(f"/runs/{imported.documents_run_id}", 303)
     stored = imported.outcomes[ImportOutcome.NEW] + imported.outcomes[ImportOutcome.REPLACED]
@@ -125,7 +125,7 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
 async def _form(request: Request, ctx: ApiContext, form: ImportWorksForm, **shown: Any) -> Response:
     async with ctx.database.connection() as connection:
         found = None if form.is_new else await corpora.find(connection, form.corpus)
-    shown = {"unusable": (), "imported": None} | shown
+    shown = {"refused": (), "imported": None} | shown
     return page(
         request,
         "import_works.html.j2",
