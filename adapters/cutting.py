@@ -54,29 +54,22 @@ class TokenMeasure:
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
     def pieces(self, text: str, most: int) -> Iterator[str]:
-        """See Measure. A piece ends before a space where it has one, else between two tokens."""
-        if self.length(text) <= most:
-            yield text
-            return
-        starts = [start for start, _ in self._tokenizer.encode(text, add_special_tokens=False).offsets]
-        begin = first = 0
-        while len(starts) - first > most:
-            token = first + most
-            space = text.rfind(" ", begin + 1, starts[token] + 1)
-            while space > begin and token > first + 1 and starts[token - 1] > space:
-                token -= 1
-            if piece := text[begin : starts[token]].strip():
-                yield from self._halved(piece, most)
-            begin, first = starts[token], token
-        if rest := text[begin:].strip():
-            yield from self._halved(rest, most)
+        """See Measure. A piece ends before a space; a word that is too long is halved."""
+        piece: list[str] = []
+        length = 0
+        for word in text.split(" ") if self.length(text) > most else [text]:
+            if piece and length + self.length(word) > most:
+                yield from self._halved(" ".join(piece), most)
+                piece, length = [], 0
+            piece.append(word)
+            length += self.length(word)
+        yield from self._halved(" ".join(piece), most)
 
     def around(self, headings: str | None) -> int:
         added = int(self._tokenizer.num_special_tokens_to_add(is_pair=False))
         return added + (self.length(f"{headings}\n") if self._embeds_headings and headings else 0)
 
     def _halved(self, text: str, most: int) -> Iterator[str]:
-        """The second part of a word can have more tokens by itself than within the word."""
         if len(text) < 2 or self.length(text) <= most:
             yield text
             return
