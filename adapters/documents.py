@@ -10,7 +10,7 @@ from typing import Final
 from adapters.limited_process import ProcessLimits, run_limited, takes_too_much
 from schemas.errors import DocumentError, Refused
 from schemas.values.documents import ConvertedDocument
-from stages.documents.outline import DocumentFormat, without_metadata
+from stages.documents.outline import DocumentFormat, described_by
 
 _READERS_MISSING: Final = "PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2."
 _OF_PANDOC: Final = {
@@ -21,7 +21,10 @@ _OF_PANDOC: Final = {
     DocumentFormat.RST: "rst",
 }
 _ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT)
-_WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
+_WRITES: Final = "gfm-raw_html+tex_math_dollars"
+#: The title, the authors and the text, with `_END` after the first two.
+_TEMPLATE: Final = Path(__file__).with_name("described.txt")
+_END: Final = "\x1f"
 _TABLES: Final = Path(__file__).with_name("tables.lua")
 _ODT: Final = Path(__file__).with_name("odt.lua")
 _LARGEST_GROWTH: Final = 4
@@ -59,12 +62,14 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
             "--wrap=none",
             "--markdown-headings=atx",
             "--quiet",
-            "--standalone",
+            f"--template={_TEMPLATE}",
+            f"--variable=end:{_END}",
         ],
         content,
         limits,
     )
-    markdown, described = without_metadata(written.decode("utf-8", "replace").replace("\0", ""))
+    title, authors, text = written.decode("utf-8", "replace").replace("\0", "").split(_END, 2)
+    markdown = text.lstrip("\n")
     if not any(map(str.isalnum, markdown)):
         raise DocumentError("it holds no text")
     return ConvertedDocument(
@@ -72,8 +77,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         converter=f"pandoc {_pandoc_version()}",
         markdown=markdown,
         headings_by="document: it has its own headings",
-        title=described["title"],
-        authors=described["authors"],
+        **described_by(title, authors),
     )
 
 

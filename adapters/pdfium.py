@@ -39,8 +39,7 @@ async def convert_by_pdfium(content: bytes, limits: ProcessLimits) -> ConvertedD
             "(ocrmypdf in.pdf out.pdf)"
         )
     toc = tuple(TocEntry(**entry) for entry in found["toc"])
-    described = described_by({"title": found["title"], "author": found["authors"]})
-    by = {"converter": f"pypdfium2 {metadata.version('pypdfium2')}", **described}
+    by = {"converter": f"pypdfium2 {metadata.version('pypdfium2')}", **described_by(found["title"], found["authors"])}
     return pdf_markdown(pages, toc).model_copy(update=by)
 
 

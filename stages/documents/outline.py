@@ -6,18 +6,17 @@ import unicodedata
 import zipfile
 import zlib
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
 from itertools import chain
 from pathlib import PurePath
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
-from schemas.errors import DocumentError, ReplyShapeError, WorkFileError
+from schemas.errors import DocumentError, ReplyShapeError
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, DecidedHeadings, DocumentOutline, Heading, TocEntry
 from stages.corpora.blocks import BlockKind, lines_of, read_markdown
-from stages.corpora.works import front_matter
 from stages.ports import ChatModel
 from stages.replies.asking import ask_until_usable, messages_of
 from stages.texts.characters import DATA_RULE, listed, storable
@@ -259,36 +258,11 @@ _NO_TITLE: Final = re.compile(
 )
 
 
-def without_metadata(markdown: str) -> tuple[str, dict[str, str | None]]:
-    """Markdown without its front matter, and the title and authors that this has, as `described_by` reads them; none
-    where it cannot be read."""
-    front = read_markdown(markdown).front_matter
-    if not front:
-        return markdown, described_by({})
-    rest = "\n".join(lines_of(markdown)[len(lines_of(front)) + 2 :]).lstrip("\n")
-    try:
-        return rest, described_by(front_matter(front, ""))
-    except WorkFileError:
-        return rest, described_by({})
+def described_by(title: str, authors: str) -> dict[str, str | None]:
+    """Title and authors of a document, each in one line; a title that a program invented is none.
 
-
-def described_by(found: Mapping[str, Any]) -> dict[str, str | None]:
-    """Title and authors among the fields of a document; a title that a program invented is none.
-
-    >>> described_by({"title": "Microsoft Word - tea.docx", "creator": [{"text": "A. Leaf"}, "B. Pot"]})
-    {'title': None, 'authors': 'A. Leaf, B. Pot'}
+    >>> described_by("Microsoft Word - tea.docx", "A. Leaf")
+    {'title': None, 'authors': 'A. Leaf'}
     """
-    title = _text(found.get("title"))
-    authors = next(filter(None, (_text(found.get(name)) for name in ("author", "authors", "creator"))), None)
-    return {"title": None if title is None or _NO_TITLE.match(title) else title, "authors": authors}
-
-
-def _text(value: Any) -> str | None:
-    match value:
-        case str():
-            return " ".join(storable(value).split())[:_LONGEST_VALUE] or None
-        case {"text": str(text)}:
-            return _text(text)
-        case list():
-            return ", ".join(filter(None, map(_text, value)))[:_LONGEST_VALUE] or None
-    return None
+    title, authors = (" ".join(storable(text).split())[:_LONGEST_VALUE] for text in (title, authors))
+    return {"title": None if _NO_TITLE.match(title) else title or None, "authors": authors or None}

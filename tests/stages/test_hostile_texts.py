@@ -20,7 +20,7 @@ from schemas.values.queries import Origin
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import ChunkSize, cut_work
 from stages.corpora.works import Measure, bibliography, work_filter
-from stages.documents.outline import format_of, outline, without_metadata
+from stages.documents.outline import described_by, format_of, outline
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 from stages.documents.repair import repair_by_reply
 from stages.documents.select import sections_of, select_by_reply
@@ -98,7 +98,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "spelling": plain,
     "document": lambda text: format_of(f"<?xml {text}><!--{text}".encode(), "a.txt"),
     "document outline": lambda text: outline(text, [TocEntry(level=1, title=text)]),
-    "document metadata": lambda text: without_metadata(f"---\ntitle: {text}\n---\nx"),
+    "document metadata": lambda text: described_by(text, text),
     "pdf": lambda text: pdf_markdown([pdf_page(text)], [TocEntry(level=1, title=text[:50], page=1)]),
     "repairs": lambda text: repair_by_reply(f"1 : H1 : {text}\n{text}", [Heading(line=1, level=1, text="t")]),
     "repairs of many lines": lambda text: repair_by_reply(
@@ -199,9 +199,8 @@ def test_what_the_library_repaired_is_read_in_time(parser: str) -> None:
 )
 def test_twice_the_headings_or_rows_take_twice_the_time(lines: Callable[[int], str]) -> None:
     def convert(text: str) -> None:
-        markdown, _ = without_metadata(text)
-        outline(markdown, [])
-        cut_work(read_markdown(markdown), title="t")
+        outline(text, [])
+        cut_work(read_markdown(text), title="t")
 
     short, long = ("\n".join(map(lines, range(count))) for count in (1_000, 2_000))
     # Each of the pair in turn: another process that takes the caches slows both, and seldom one of them alone.
