@@ -48,9 +48,10 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         _refuse_bomb(content, limits)
     if form is DocumentFormat.RST:
         content = _text(content).encode()
+    program, version = _pandoc()
     written = await run_limited(
         [
-            _pandoc(),
+            program,
             "+RTS",
             f"-M{limits.memory_mb}M",
             "-RTS",
@@ -74,7 +75,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         raise DocumentError("it holds no text")
     return ConvertedDocument(
         format=form,
-        converter=f"pandoc {_pandoc_version()}",
+        converter=f"pandoc {version}",
         markdown=markdown,
         headings_by="document: it has its own headings",
         **described_by(title, authors),
@@ -104,16 +105,10 @@ def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:
 
 
 @cache
-def _pandoc() -> str:
+def _pandoc() -> tuple[str, str]:
+    """Its path and its version."""
     if find_spec("pypandoc") is None:
         raise Refused(_READERS_MISSING)
     import pypandoc
 
-    return str(Path(pypandoc.__file__).parent / "files/pandoc")
-
-
-@cache
-def _pandoc_version() -> str:
-    import pypandoc
-
-    return str(pypandoc.get_pandoc_version())
+    return str(Path(pypandoc.__file__).parent / "files/pandoc"), str(pypandoc.get_pandoc_version())
