@@ -169,6 +169,12 @@ class ReferenceSearch(Protocol):
         EmbeddingArtifactMismatchError when there is no such index.
         """
 
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """For each item, in order, the number of chunks that `tagged_only` leaves out of its search. Chunks of
+        `exclude_participants` do not count. One round trip for all items."""
+
 
 class EvidenceSearch(Protocol):
     """Searches the evidence of the participants of a reference index."""

@@ -226,6 +226,11 @@ class RetrievedReferences(Value):
     excluded_participants: tuple[int, ...] = ()
     """Ids ascending."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
+    dropped: dict[PHQ8Item, dict[str, int]] = Field(default_factory=dict)
+    """The number of chunks of the index that the search left out for an item: `tags`, those not tagged with it.
+
+    Items for which none was left out are absent, as are all without the tag filter.
+    """
 
 
 class RankedReferences(Value):
@@ -237,8 +242,11 @@ class RankedReferences(Value):
     """Identifies the weights of the ranker; empty if it has none, or was not called."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
-    """The number of references that each filter dropped, of those that the search returned: `threshold`, `duplicate`,
-    `top_k`, `budget`. Filters that dropped none are absent."""
+    """The number of references that each filter dropped: `tags`, `threshold`, `duplicate`, `top_k`, `budget`.
+
+    `tags` counts chunks of the index, the others references that the search returned. Filters that dropped none are
+    absent.
+    """
 
 
 class Verdict(Value):

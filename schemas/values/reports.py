@@ -263,6 +263,8 @@ class CalibratedConfidence(Value):
 class ReferenceCounts(Value):
     """The references of one item, summed over participants: retrieved = sum of dropped + shown."""
 
+    untagged: int
+    """Chunks of the index that the tag filter left out of the search."""
     retrieved: int
     """Chunks that the search returned."""
     dropped: dict[str, int]

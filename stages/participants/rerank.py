@@ -37,6 +37,9 @@ def repeats(better: Reference, reference: Reference, embedding: EmbeddingSetting
 
 # The tag filter (Spec 34) is the only one that is not here: the search applies it before the limit on candidates.
 
+TAGS = "tags"
+"""The name of the tag filter in counts of dropped references."""
+
 FILTERS = ("threshold", "duplicate", "top_k", "budget")
 """The names of the filters here, in order."""
 
@@ -66,7 +69,7 @@ def _ranked(
     for item, references in similar.items():
         ranked = sorted(references, key=lambda ref: (-_fit(ref), ref.participant_id, ref.ordinal))
         items[item], later = _chosen(ranked, settings)
-        counts = {"threshold": len(retrieved.items[item]) - len(references)} | later
+        counts = retrieved.dropped.get(item, {}) | {"threshold": len(retrieved.items[item]) - len(references)} | later
         if found := {name: count for name, count in counts.items() if count}:
             dropped[item] = found
     return RankedReferences(ranker=ranker, ranker_digest=ranker_digest, items=items, dropped=dropped)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from schemas.errors import DomainError, FailureCategory
 from schemas.settings.run import RunSettings
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
+from stages.participants.rerank import TAGS
 from stages.ports import ReferenceSearch, Vectors
 
 
@@ -19,27 +20,32 @@ async def retrieve_references(
 ) -> RetrievedReferences:
     """The nearest chunks for each embedded item, in one round trip; other items have none.
 
-    `left_out` are those whom `never_used` names. Without embedded items the index is not searched. Raises DomainError
-    when one of them is among the references nevertheless, ValueError when vectors and items differ in number, and the
-    errors of the search.
+    `left_out` are those whom `never_used` names. Without embedded items the index is not searched. With the tag filter,
+    another round trip counts the chunks that it leaves out. Raises DomainError when one of them is among the references
+    nevertheless, ValueError when vectors and items differ in number, and the errors of the search.
     """
     queries = list(zip(embedded.items, vectors, strict=True))
+    tagged_only = settings.embedding.enable_item_tag_filter
     nearest: dict[PHQ8Item, tuple[Reference, ...]] = dict.fromkeys(PHQ8Item, ())
+    untagged: list[int] = []
     if queries:
         found = await search.nearest(
             index_id,
             queries,
             limit=settings.ragq.retrieve_candidates,
             exclude_participants=left_out,
-            tagged_only=settings.embedding.enable_item_tag_filter,
+            tagged_only=tagged_only,
             score_source=settings.embedding.reference_score_source,
         )
         nearest |= zip(embedded.items, found, strict=True)
         refuse_leaks((one.participant_id for of_item in found for one in of_item), left_out, index_id)
+    if queries and tagged_only:
+        untagged = await search.count_untagged(index_id, embedded.items, exclude_participants=left_out)
     return RetrievedReferences(
         index_id=index_id,
         excluded_participants=tuple(sorted(left_out)),
         items=nearest,
+        dropped={item: {TAGS: count} for item, count in zip(embedded.items, untagged, strict=False) if count},
     )
 
 

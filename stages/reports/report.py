@@ -13,7 +13,7 @@ from schemas.values.reports import Experiment, Provenance, ReferenceCounts, Repo
 from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
 from stages.metrics.bootstrap import share_interval
 from stages.metrics.confidence import variant_named
-from stages.participants.rerank import FILTERS
+from stages.participants.rerank import FILTERS, TAGS
 from stages.reports.calibration import calibrated_confidence, calibration, selective_prediction
 from stages.reports.costs import run_timings, telemetry
 from stages.reports.results import cohort_of_jobs, draws_of, results_of, unresolved_counts
@@ -49,6 +49,7 @@ def reference_counts(jobs: Iterable[ScoredJob]) -> dict[PHQ8Item, ReferenceCount
             shown[item] += in_prompt
     return {
         item: ReferenceCounts(
+            untagged=counts[TAGS],
             retrieved=sum(counts[name] for name in _IN_ORDER) + shown[item],
             dropped={name: counts[name] for name in _IN_ORDER},
             shown=shown[item],

@@ -250,14 +250,14 @@ def _references(report: Report) -> Iterator[Table]:
     for one in report.experiments:
         if one.references:
             counts = {
-                item.value: (found.retrieved, *found.dropped.values(), found.shown)
+                item.value: (found.untagged, found.retrieved, *found.dropped.values(), found.shown)
                 for item, found in one.references.items()
             }
             counts["all items"] = tuple(map(sum, zip(*counts.values(), strict=True)))
             filters = next(iter(one.references.values())).dropped
             yield Table(
                 f"References per item and filter, {one.results.mode.value}",
-                ("item", "retrieved", *(name.replace("_", " ") for name in filters), "shown"),
+                ("item", "untagged", "retrieved", *(name.replace("_", " ") for name in filters), "shown"),
                 tuple((name, *numbers) for name, numbers in counts.items()),
             )
 

@@ -273,6 +273,14 @@ LEFT JOIN reference_participant AS p ON p.index_id = $1 AND p.participant_id = n
 ORDER BY q.ordinal, n.distance, n.participant_id, n.ordinal
 """
 
+COUNT_UNTAGGED = """
+SELECT count(t.id)
+FROM unnest($2::text[]) WITH ORDINALITY AS q (key, ordinal)
+LEFT JOIN reference_chunk AS t
+    ON t.index_id = $1 AND t.participant_id <> ALL($3::integer[]) AND (q.key = ANY(t.tags)) IS NOT TRUE
+GROUP BY q.ordinal ORDER BY q.ordinal
+"""
+
 NEAREST_EVIDENCE = """
 SELECT q.ordinal - 1 AS query, n.participant_id, n.score, greatest(0, least(1, 1 - n.distance / 2)) AS similarity
 FROM unnest($2::vector[], $3::text[]) WITH ORDINALITY AS q (vector, key, ordinal)
@@ -307,6 +315,16 @@ class PostgresReferenceSearch:
         """See ReferenceSearch."""
         rest = (tagged_only, score_source == "chunk")
         return await self._search(NEAREST, index_id, queries, exclude_participants, limit, *rest, found=Reference)
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """See ReferenceSearch."""
+        keys = [item.evidence_key for item in items]
+        rows = await self._database.with_retry(
+            lambda connection: connection.fetch(COUNT_UNTAGGED, index_id, keys, list(exclude_participants))
+        )
+        return [row["count"] for row in rows]
 
     async def nearest_evidence(
         self, index_id: int, queries: Sequence[Query], *, limit: int, exclude_participants: Collection[int]

@@ -106,13 +106,17 @@ async def test_each_query_gets_its_references_in_order_with_scores_of_their_own_
     assert await scores("chunk") == [[(2, None), (1, None)], [(1, 3), (2, None)]]
 
 
-async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone(search: Search) -> None:
+async def test_with_the_tag_filter_a_chunk_counts_for_its_items_alone_and_others_are_counted(search: Search) -> None:
     tagged = replace(chunk(1, 304, 0, NORTH), tags=(PHQ8Item.NO_INTEREST, PHQ8Item.SLEEP))
     searched = await search([tagged, chunk(2, 305, 0, EAST), replace(chunk(3, 306, 0, EAST), tags=(PHQ8Item.TIRED,))])
+    items = PHQ8Item.MOVING, PHQ8Item.SLEEP, PHQ8Item.TIRED
 
     found = await nearest(searched, EAST, EAST, items=(PHQ8Item.NO_INTEREST, PHQ8Item.MOVING), tagged_only=True)
 
     assert [ids(of_query) for of_query in found] == [[1], []]
+    assert await searched.count_untagged(INDEX, items, exclude_participants=NOBODY) == [3, 2, 2]
+    assert await searched.count_untagged(INDEX, items, exclude_participants=[304]) == [2, 2, 1]
+    assert await searched.count_untagged(INDEX, [], exclude_participants=[304]) == []
 
 
 async def test_the_order_is_that_of_exact_cosines(search: Search) -> None:

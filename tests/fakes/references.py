@@ -56,6 +56,13 @@ class InMemoryReferenceSearch:
             found.append(_ranked(chunks, item, query, score_source)[:limit])
         return found
 
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        self.round_trips += 1
+        others = [chunk for chunk in self.indexes[index_id] if chunk.participant_id not in exclude_participants]
+        return [sum(item not in chunk.tags for chunk in others) for item in items]
+
 
 def _ranked(
     chunks: list[IndexedChunk], item: PHQ8Item, query: NDArray[np.float32], score_source: ScoreSource

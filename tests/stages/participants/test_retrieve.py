@@ -65,15 +65,18 @@ async def test_the_nearest_chunks_are_found_with_the_scores_of_the_item_in_one_r
     assert (list(retrieved.items), search.round_trips) == (list(PHQ8Item), 1)
 
 
-async def test_the_tag_filter_leaves_out_chunks_of_other_items() -> None:
+async def test_the_chunks_that_the_tag_filter_left_out_are_counted_per_item() -> None:
     tagged = replace(chunk(5, 306, EAST), tags=(PHQ8Item.SLEEP,))
     others = [replace(one, tags=(PHQ8Item.SLEEP, PHQ8Item.TIRED)) for one in index().indexes[7]]
+    search = InMemoryReferenceSearch({7: [tagged, *others]})
     items = PHQ8Item.SLEEP, PHQ8Item.TIRED, PHQ8Item.MOVING
 
-    with_filter = await retrieve(InMemoryReferenceSearch({7: [tagged, *others]}), *items, tagged_only=True)
+    with_filter = await retrieve(search, *items, tagged_only=True)
 
     # Four chunks are not of the tested participant 300.
+    assert with_filter.dropped == {PHQ8Item.TIRED: {"tags": 1}, PHQ8Item.MOVING: {"tags": 4}}
     assert [len(with_filter.items[item]) for item in items] == [4, 3, 0]
+    assert (await retrieve(search, *items)).dropped == {}
 
 
 @pytest.mark.parametrize("leaked", [300, 305])

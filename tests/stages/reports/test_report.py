@@ -52,7 +52,7 @@ def referenced(
     return job(2, 316, scored, "1", mode=FEW_SHOT).model_copy(update={"ranked": ranked, "validated": validated})
 
 
-FIRST = ranking({SLEEP: {"threshold": 5, "budget": 1}, TIRED: {"budget": 2}}, SLEEP=(ONE, TWO, THREE))
+FIRST = ranking({SLEEP: {"tags": 90, "threshold": 5, "budget": 1}, TIRED: {"budget": 2}}, SLEEP=(ONE, TWO, THREE))
 JUDGED = ValidatedReferences(
     validator="judge", items=FIRST.items | {SLEEP: (TWO,)}, verdicts={SLEEP: verdicts(Decision.UNSURE, Decision.ACCEPT)}
 )
@@ -233,7 +233,7 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
     # has room for one of three.
     before = {"threshold": 6, "duplicate": 0, "top_k": 7, "budget": 1}
     dropped = before | {"rejected": 1, "validation_limit": 1, "unscored": 1, "context": 2}
-    assert counts[SLEEP] == ReferenceCounts(retrieved=5 + 1 + 3 + 1 + 7 + 2 + 3, dropped=dropped, shown=3)
+    assert counts[SLEEP] == ReferenceCounts(untagged=90, retrieved=5 + 1 + 3 + 1 + 7 + 2 + 3, dropped=dropped, shown=3)
     assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
     assert list(counts) == list(PHQ8Item)
 
