@@ -36,7 +36,7 @@ metric_option = click.option(
 
 
 measure_options = together(
-    request_options(Measures, *(name for name in Measures.model_fields if name != "sources")),
+    request_options(Measures, *Measures.model_fields),
     request_options(RetrievalMeasures, "cutoff"),
 )
 

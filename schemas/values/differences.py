@@ -191,8 +191,6 @@ class Measures(Value):
     """The total from which a participant counts as depressed; BINARY_THRESHOLD of the run unless given."""
     prediction_mode: PredictionMode = "item"
     """Show scores of items, totals, or depressed or not first; PREDICTION_MODE of the run unless given."""
-    sources: dict[str, str] = Field(default_factory=dict)
-    """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
 class RetrievalMeasures(Value):

@@ -211,14 +211,8 @@ _OF_RUN: Final = {
 def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any]) -> Measures:
     """The measures of a run with these settings; `chosen` values win. Raises Refused for those of runs of queries."""
     _refuse_others(Measures, chosen, of="Runs of participants")
-    values = dict(chosen)
-    sources = dict.fromkeys(_OF_RUN, "default") | dict.fromkeys(_OF_RUN.keys() & chosen.keys(), "option")
-    for field, name in _OF_RUN.items():
-        if name in settings and field not in chosen:
-            values[field] = settings[name].value
-            if settings[name].source != "default":
-                sources[field] = f"{name} of the run, {settings[name].source}"
-    return Measures.model_validate(values | {"sources": sources})
+    of_run = {field: settings[name].value for field, name in _OF_RUN.items() if name in settings}
+    return Measures.model_validate({**of_run, **chosen})
 
 
 def retrieval_measures_of(chosen: Mapping[str, Any]) -> RetrievalMeasures:

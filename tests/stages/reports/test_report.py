@@ -140,8 +140,6 @@ def test_measures_are_those_that_were_chosen_then_those_of_the_run() -> None:
     found = measures_of(run(settings=settings).settings, {"binary_threshold": 11})
 
     assert (found.coverage_grid, found.binary_threshold, found.prediction_mode) == ((0.1, 0.5), 11, "total")
-    of_run = [f"{name} of the run, option" for name in ("PREDICTION_MODE", "RAGQ_COVERAGE_GRID")]
-    assert list(found.sources.values()) == [of_run[0], "default", "option", of_run[1]]
 
 
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
