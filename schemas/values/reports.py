@@ -229,8 +229,6 @@ class Calibration(Value):
 
     confidence: str
     bins: tuple[ReliabilityBin, ...]
-    per_item: dict[PHQ8Item, ReliabilityBin]
-    """All scores of an item in one bin."""
 
 
 class CalibrationErrors(Value):

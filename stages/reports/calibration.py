@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from schemas.errors import Refused
 from schemas.values.differences import Measures
-from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.participants import AssessmentMode
 from schemas.values.reports import (
     CalibratedConfidence,
     Calibration,
@@ -27,7 +27,7 @@ from schemas.values.runs import ScoredRun
 from schemas.values.scoring import Interval, ItemScore, ReliabilityBin
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant, variant_named
-from stages.metrics.scores import ITEMS, ORDER, Cohort, Floats, cmax, together
+from stages.metrics.scores import ITEMS, Cohort, Floats, cmax, together
 from stages.metrics.selective import areas, curve_metrics, losses, risk_band, risk_coverage_curve
 from stages.reports.results import cohort_of_jobs
 
@@ -212,14 +212,7 @@ def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Cali
         # The probabilities of a server may sum to slightly more than 1.
         return min(variant.confidence(item), 1.0)
 
-    return Calibration(
-        confidence=name,
-        bins=reliability(cohort, confidence=confidence, loss=measures.loss),
-        per_item={
-            item: reliability(cohort, confidence=confidence, bins=1, loss=measures.loss, only=item)[0]
-            for item in PHQ8Item
-        },
-    )
+    return Calibration(confidence=name, bins=reliability(cohort, confidence=confidence, loss=measures.loss))
 
 
 TEMPERATURES: Final = (0.05, 10.0)
@@ -305,16 +298,11 @@ def _inside(p: Floats) -> Floats:
 
 
 def reliability(
-    cohort: Cohort,
-    *,
-    confidence: Confidence,
-    bins: int = 10,
-    loss: str = "abs_norm",
-    only: PHQ8Item | None = None,
+    cohort: Cohort, *, confidence: Confidence, bins: int = 10, loss: str = "abs_norm"
 ) -> tuple[ReliabilityBin, ...]:
-    """The scored items, or one of the eight only, in bins of equal width over 0..1, lowest first. Empty bins are
-    included, with None. Raises ValueError for a confidence outside 0..1, such as a count of quotes."""
-    scored = cohort.is_scored if only is None else cohort.is_scored & [item is only for item in ORDER]
+    """The scored items in bins of equal width over 0..1, lowest first. Empty bins are included, with None. Raises
+    ValueError for a confidence outside 0..1, such as a count of quotes."""
+    scored = cohort.is_scored
     confidences = cohort.of_items(confidence)[scored]
     if np.any((confidences < 0) | (confidences > 1)):
         raise ValueError("Reliability needs confidences in 0..1; choose one that is, such as verbalized.")
