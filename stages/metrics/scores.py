@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from math import ceil
 
 import numpy as np
@@ -73,18 +72,8 @@ class Cohort:
 
 
 def cohort_of(subjects: Iterable[Subject]) -> Cohort:
-    """The subjects in ascending order of their ids, which is the order of resampling. Raises ValueError when a
-    participant is repeated, or when a subject lacks an item."""
-    ordered = tuple(sorted(subjects, key=lambda subject: subject.participant_id))
-    for subject, following in pairwise(ordered):
-        if subject.participant_id == following.participant_id:
-            raise ValueError(f"Participant {subject.participant_id} is given twice; give each participant once.")
-    for subject in ordered:
-        present = subject.items.keys() & subject.truth.keys()
-        missing = [item.evidence_key for item in PHQ8Item if item not in present]
-        if missing:
-            raise ValueError(f"Participant {subject.participant_id} lacks {', '.join(missing)}; give all eight items.")
-    return Cohort(ordered)
+    """The subjects in ascending order of their ids, which is the order of resampling."""
+    return Cohort(tuple(sorted(subjects, key=lambda subject: subject.participant_id)))
 
 
 # A formula takes a cohort and a matrix of draws, one row per resample and one column per participant, and returns one
@@ -121,11 +110,7 @@ def ratio(parts: Floats, wholes: Floats) -> Floats:
     return np.asarray(parts / np.where(wholes == 0, np.nan, wholes))
 
 
-THRESHOLD = 10
-"""The total from which a participant counts as depressed."""
-
-
-def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> dict[str, Floats]:
+def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int) -> dict[str, Floats]:
     """The rates of BinaryMetrics over each resample. The truth is depressed when the true total reaches the same
     threshold. Participants without a prediction are excluded, not counted as missed. F1 has no value if precision or
     recall has none, or both are 0."""
@@ -148,7 +133,7 @@ def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) ->
     }
 
 
-def binary_metrics(cohort: Cohort, *, threshold: int = THRESHOLD) -> BinaryMetrics:
+def binary_metrics(cohort: Cohort, *, threshold: int) -> BinaryMetrics:
     """All of these over the cohort."""
     confusion = {name: int(side.sum()) for name, side in _sides(cohort, threshold).items()}
     return BinaryMetrics(
@@ -211,16 +196,13 @@ def item_mae(cohort: Cohort, draws: Draws, *, item: PHQ8Item) -> Floats:
     return ratio(draws @ cohort.errors[:, column], draws @ cohort.is_scored[:, column].astype(np.float64))
 
 
-MIN_COVERAGE = 0.5
-
-
-def has_total(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> NDArray[np.bool_]:
+def has_total(cohort: Cohort, *, min_coverage: float) -> NDArray[np.bool_]:
     """Which participants have ceil(min_coverage x 8) scored items, and so a total. At a minimum of 0 one scored item is
     still required: a total of 0 without any score would be invented."""
     return cohort.scored_items >= max(1, ceil(min_coverage * ITEMS))
 
 
-def total_rates(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVERAGE) -> dict[str, Floats]:
+def total_rates(cohort: Cohort, draws: Draws, *, min_coverage: float) -> dict[str, Floats]:
     """The rates of TotalMetrics over each resample; a total is the sum of the scored items.
 
     `pearson_r` has no value for fewer than two participants, or without variance in totals or truth:
@@ -246,7 +228,7 @@ def total_rates(cohort: Cohort, draws: Draws, *, min_coverage: float = MIN_COVER
     }
 
 
-def total_metrics(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> TotalMetrics:
+def total_metrics(cohort: Cohort, *, min_coverage: float) -> TotalMetrics:
     """All of these over the cohort."""
     return TotalMetrics(
         subjects=len(cohort),

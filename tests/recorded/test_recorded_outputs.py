@@ -156,7 +156,10 @@ def test_errors_coverage_totals_and_binary_metrics_are_equal(case: Any) -> None:
         mae = value_of(partial(scores.item_mae, item=PHQ8Item(item)), cohort)
         count = int(cohort.is_scored[:, scores.ORDER.index(PHQ8Item(item))].sum())
         assert (mae, count, evaluated - count) == (close(of_item["mae"]), of_item["count"], of_item["na_count"])
-    for metrics, group in ((scores.total_metrics(cohort), "totals"), (scores.binary_metrics(cohort), "binary")):
+    for metrics, group in (
+        (scores.total_metrics(cohort, min_coverage=0.5), "totals"),
+        (scores.binary_metrics(cohort, threshold=10), "binary"),
+    ):
         assert {name: getattr(metrics, name) for name in case[group]} == {
             name: close(value) for name, value in case[group].items()
         }
