@@ -59,17 +59,16 @@ def gate(pairs: int, seed: int) -> None:
 def _verdict(differences: NDArray[np.float64]) -> Verdict:
     (delta,) = mean_intervals(differences[:, None].tolist(), RetrievalMeasures(), columns=1)
     measure = ComparedMeasure(subjects=len(differences), baseline=0.0, value=delta.value, delta=delta, corrected=delta)
-    run = ComparedRun(
-        run_id="r2", subjects=len(differences), settings={}, measures={"fused": {"ndcg@10": measure}}, failed=0
-    )
+    run = ComparedRun(run_id="r2", subjects=len(differences), measures={"fused": {"ndcg@10": measure}}, failed=0)
     found = Comparison(
         kind="query",
         mode=None,
         runs=("r1", "r2"),
-        comparisons=1,
         headline="fused",
         measured="ndcg@10 of fused",
         settings={},
+        notices={},
+        origins={},
         compared=(run,),
         movements=(),
     )

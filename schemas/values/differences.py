@@ -43,10 +43,6 @@ class Gate(Value):
     passed: bool
     """Every condition is decided, and none is met."""
     verdicts: tuple[Verdict, ...]
-    failed_alone: int
-    """Subjects that failed in the second run alone, and are in no difference; of several modes the most."""
-    baseline_failed_alone: int
-    """Those that failed in the first run alone."""
 
 
 class ComparedMeasure(Value):
@@ -69,8 +65,6 @@ class ComparedRun(Value):
     """Of participants."""
     subjects: int
     """Those that it and the baseline finished."""
-    settings: dict[str, Any]
-    """Those of its values that differ from the baseline's."""
     measures: dict[str, dict[str, ComparedMeasure]]
     """By what they are of: a mode, a ranking, or `calls`. `tokens` are those of the prompts and replies of a
     subject, whoever paid for them."""
@@ -85,9 +79,6 @@ class ComparedRun(Value):
     """Subjects of the baseline that it does not have."""
     unlike_judgements: int = 0
     """Common queries with different judgements; they are in no measure."""
-    notices: tuple[str, ...] = ()
-    """Caveats about its results."""
-    origin: RunOrigin = RunOrigin()
 
 
 class Movement(Value):
@@ -109,8 +100,6 @@ class Comparison(Value):
     """That of the baseline."""
     runs: tuple[str, ...]
     """The baseline first."""
-    comparisons: int
-    """How many runs are compared with the baseline: the corrected intervals hold for all of them together."""
     headline: str
     """Whose measures are shown first: a mode, or the last ranking that all runs have; empty where no query is
     judged in all of them."""
@@ -120,9 +109,11 @@ class Comparison(Value):
     """What a movement's value is: the score of an item, or a measure of a query."""
     settings: dict[str, tuple[Any, ...]]
     """Settings that are not the same in all runs, with the value of each run."""
-    baseline_notices: tuple[str, ...] = ()
-    baseline_origin: RunOrigin = RunOrigin()
+    notices: dict[str, tuple[str, ...]]
+    """Run -> caveats about its results."""
+    origins: dict[str, RunOrigin]
     compared: tuple[ComparedRun, ...]
+    """The corrected intervals hold for all of them together."""
     movements: tuple[Movement, ...]
     """The largest range of values first. Subjects that a run did not finish are in none."""
 

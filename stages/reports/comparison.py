@@ -29,9 +29,6 @@ from stages.reports.results import cohort_of_jobs, ground_truth, headline_metric
 from stages.reports.retrieval import chunk_rankings, judged_queries, measured
 from stages.reports.words import notices
 
-#: What is shown of the measures of runs of participants unless others are named.
-SHOWN: Final = ("item_mae_weighted", "prediction_coverage", "aurc")
-
 #: What the subjects of a kind of run are.
 SUBJECTS: Final = {"participant": "participants", "query": "queries"}
 
@@ -70,7 +67,7 @@ def compare_scores(sides: Sequence[tuple[ScoredRun, AssessmentMode]], *, chosen:
         found = paired_deltas(scored_metrics(measures), cohorts[0], cohort, measures, level=level)
         found |= _tokens(first, side, measures, level)
         subjects = len(_succeeded(first, side))
-        compared.append(_compared("participant", first, side, subjects=subjects, measures={mode.value: found}))
+        compared.append(_compared(first, side, subjects=subjects, measures={mode.value: found}))
     return _comparison(
         "participant",
         [first, *others],
@@ -107,7 +104,6 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
         of_rankings = {ranking.value: rankings[ranking] for ranking in RankingStage if ranking in rankings}
         compared.append(
             _compared(
-                "query",
                 first,
                 side,
                 subjects=len(common),
@@ -167,24 +163,20 @@ def _comparison(kind: str, sides: Sequence[_Side], **found: Any) -> Comparison:
         kind=kind,
         mode=sides[0].mode,
         runs=tuple(f"r{run.run_id}" for run in runs),
-        comparisons=len(runs) - 1,
         settings=_settings([run.settings for run in runs]),
-        baseline_notices=tuple(notices(kind, runs[0].profile, runs[0].request)),
-        baseline_origin=runs[0].origin,
+        notices={f"r{run.run_id}": tuple(notices(kind, run.profile, run.request)) for run in runs},
+        origins={f"r{run.run_id}": run.origin for run in runs},
         **found,
     )
 
 
-def _compared(kind: str, first: _Side, side: _Side, **found: Any) -> ComparedRun:
-    """With what is said of a run of every kind, and who is in one run alone, or failed in one alone."""
+def _compared(first: _Side, side: _Side, **found: Any) -> ComparedRun:
+    """With who is in one run alone, or failed in one alone."""
     run, base, own = side.run, first.jobs, side.jobs
     one_failed = [key for key in base if key in own and base[key].status.has_failed != own[key].status.has_failed]
     return ComparedRun(
         run_id=f"r{run.run_id}",
         mode=side.mode,
-        settings=_own_settings(first.run.settings, run.settings),
-        notices=tuple(notices(kind, run.profile, run.request)),
-        origin=run.origin,
         failed=sum(job.status.has_failed or job.status is JobStatus.CANCELLED for job in own.values()),
         failed_alone=tuple(key for key in one_failed if own[key].status.has_failed),
         baseline_failed_alone=tuple(key for key in one_failed if base[key].status.has_failed),
@@ -271,11 +263,6 @@ def headline_measures(found: Comparison) -> list[str]:
     return [name for name in of_runs[0] if all(name in of for of in of_runs)] if of_runs else []
 
 
-def shown_measures(found: Comparison) -> tuple[str, ...]:
-    """The measures of several runs that are shown unless others are named: of queries all."""
-    return SHOWN if found.kind == "participant" else tuple(headline_measures(found))
-
-
 def _settings(runs: Sequence[Mapping[str, SettingValue]]) -> dict[str, tuple[Any, ...]]:
     found = {}
     for name in dict.fromkeys(name for run in runs for name in run):
@@ -283,10 +270,6 @@ def _settings(runs: Sequence[Mapping[str, SettingValue]]) -> dict[str, tuple[Any
         if any(value != values[0] for value in values):
             found[name] = values
     return found
-
-
-def _own_settings(base: Mapping[str, SettingValue], own: Mapping[str, SettingValue]) -> dict[str, Any]:
-    return {name: found.value for name, found in own.items() if name not in base or base[name].value != found.value}
 
 
 def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> Iterator[Movement]:

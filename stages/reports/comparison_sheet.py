@@ -12,11 +12,13 @@ from schemas.suggestions import did_you_mean
 from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOutcome, Movement, Verdict
 from schemas.values.reports import RankingStage
 from schemas.values.scoring import LEAST
-from stages.reports.comparison import SUBJECTS, headline_measures, shown_measures
+from stages.reports.comparison import SUBJECTS, headline_measures
 from stages.reports.tables import Cell, Figure, Real, Ref, Remark, Sheet, Table
 from stages.reports.words import NOT_AVAILABLE, bounds, counted, origin_words
 from stages.texts.characters import listed
 
+#: Of several runs of participants, unless others are named.
+_SHOWN: Final = ("item_mae_weighted", "prediction_coverage", "aurc")
 _NOTHING_JUDGED = "The runs have no judged query in common: passages that both have and tokens alone are measured."
 
 
@@ -28,11 +30,10 @@ def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
     if unknown := [name for name in metrics if name not in known]:
         raise Refused(f"There is no measure '{unknown[0]}' of these runs. There are: {', '.join(known)}.")
     names = _names(found)
-    is_pair = found.comparisons == 1
+    is_pair = len(found.compared) == 1
     others = ", ".join(names[1:])
-    measures = (
-        [_pair(found, metrics)] if is_pair else [_measure(found, one) for one in metrics or shown_measures(found)]
-    )
+    shown = _SHOWN if found.kind == "participant" else known
+    measures = [_pair(found, metrics)] if is_pair else [_measure(found, one) for one in metrics or shown]
     return Sheet(
         title=f"{others} - {names[0]}" if is_pair else f"{others} compared with {names[0]}",
         head=f"{SUBJECTS[found.kind]} of both: {found.compared[0].subjects}" if is_pair else "",
@@ -57,25 +58,21 @@ def _names(found: Comparison) -> tuple[str, ...]:
 def _facts(found: Comparison) -> Iterator[str]:
     by = f", confidence {found.confidence}" if found.confidence else ""
     yield f"95 % percentile intervals over paired resamples of {SUBJECTS[found.kind]}{by}"
-    if found.comparisons > 1:
-        yield f"corrected: intervals that hold together for {counted(found.comparisons, 'comparison')}"
+    if len(found.compared) > 1:
+        yield f"corrected: intervals that hold together for {len(found.compared)} comparisons"
 
 
 def _notices(found: Comparison) -> Iterator[str]:
-    sides = [(found.runs[0], found.mode, found.baseline_notices)]
-    sides += [(run.run_id, run.mode, run.notices) for run in found.compared]
-    for run, mode, notices in dict.fromkeys(sides):
-        for notice in notices:
-            yield f"{run} {mode}: {notice}" if mode else f"{run}: {notice}"
+    for run, notices in found.notices.items():
+        yield from (f"{run}: {notice}" for notice in notices)
     if failed := [f"{run.run_id} {counted(run.failed, 'job')}" for run in found.compared if run.failed]:
         yield f"Not succeeded: {', '.join(failed)}."
 
 
 def _origins(found: Comparison) -> Iterator[str]:
     """What each run was computed with; nothing where all have the same."""
-    origins = {found.runs[0]: found.baseline_origin} | {run.run_id: run.origin for run in found.compared}
-    if any(one != found.baseline_origin for one in origins.values()):
-        yield from (f"{run}: {words}" for run, origin in origins.items() for words in origin_words(origin))
+    if any(one != found.origins[found.runs[0]] for one in found.origins.values()):
+        yield from (f"{run}: {words}" for run, origin in found.origins.items() for words in origin_words(origin))
 
 
 def _pair(found: Comparison, metrics: Collection[str]) -> Table:
@@ -103,10 +100,11 @@ def _measure(found: Comparison, name: str) -> Table:
     baseline = next((run.measures[found.headline][name].baseline for run in found.compared), None)
     rows: list[tuple[Cell, ...]] = [(before, "", Real(baseline), "", "", "")]
     clear = []
-    for run in found.compared:
+    for place, run in enumerate(found.compared, start=1):
         one = run.measures[found.headline][name]
         corrected = Figure(one.corrected, is_difference=True)
-        settings = ", ".join(f"{key}={value}" for key, value in run.settings.items())
+        own = {key: values[place] for key, values in found.settings.items() if values[place] != values[0]}
+        settings = ", ".join(f"{key}={value}" for key, value in own.items())
         compared = Ref(run.run_id, f"/runs/compare?runs={before},{run.run_id}")
         rows.append((compared, settings, Real(one.value), Figure(one.delta), corrected.bounds, one.subjects))
         clear += [run.run_id] if corrected.is_clear else []
@@ -140,7 +138,7 @@ def _alone(found: Comparison, names: Sequence[str]) -> Iterator[Remark]:
 
 
 def _moved(found: Comparison, names: Sequence[str]) -> Iterator[Table | Remark]:
-    has_errors = found.comparisons == 1 and found.kind == "participant"
+    has_errors = len(found.compared) == 1 and found.kind == "participant"
     if has_errors:
         kinds = Counter(map(_kind, found.movements))
         yield Remark(f"Items: {', '.join(f'{kinds[kind]} {kind}' for kind in ('lost', 'gained', 'changed'))}.", False)
@@ -231,7 +229,7 @@ def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> Gate:
     """Every condition on every mode that it is about. Raises Refused for a measure, mode or ranking not compared, and
     for more runs than two.
     """
-    if any(one.comparisons != 1 for one in found):
+    if any(len(one.compared) != 1 for one in found):
         raise Refused("Conditions are decided between two runs; name one run to compare with.")
     verdicts = tuple(
         _verdict(one, of, compared, noun=SUBJECTS[found[0].kind])
@@ -241,19 +239,13 @@ def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> Gate:
     return Gate(
         passed=all(one.outcome is GateOutcome.PASSED for one in verdicts),
         verdicts=verdicts,
-        failed_alone=max((len(one.compared[0].failed_alone) for one in found), default=0),
-        baseline_failed_alone=max((len(one.compared[0].baseline_failed_alone) for one in found), default=0),
     )
 
 
 def gate_words(found: Gate) -> Iterator[str]:
-    """A line for each condition, and one for subjects that are in no difference since they failed in one run alone."""
+    """A line for each condition."""
     for one in found.verdicts:
         yield f"{one.outcome}: {one.of} {one.condition}: {one.why}"
-    failed = {"first": found.baseline_failed_alone, "second": found.failed_alone}
-    for which, count in failed.items():
-        if count:
-            yield f"{count} failed in the {which} run alone, and are in no difference."
 
 
 def _by_measure(found: Sequence[Comparison], asked: Condition) -> dict[str, Mapping[str, ComparedMeasure]]:
