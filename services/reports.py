@@ -86,7 +86,7 @@ async def cost_of_run(
     connection: Connection, run_id: int, prices: Prices | None = None, *, by_job: bool = False
 ) -> RunCost:
     """The cost of a run up to now, on request of each of its jobs too."""
-    return run_cost(await call_costs.of_run(connection, run_id, by_job=by_job), prices)
+    return run_cost(*await call_costs.of_run(connection, run_id, by_job=by_job), prices)
 
 
 MOST = 50

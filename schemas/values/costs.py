@@ -28,16 +28,15 @@ class StageCalls(Value):
     job_id: int | None
     stage: str
     model: str
-    paid: int
-    reused: int
-    uncounted: int
-    """Paid calls of which the server reported no tokens."""
+    calls_paid: int
+    calls_reused: int
+    calls_uncounted: int
     prompt_tokens: int
     reply_tokens: int
     batched_prompt_tokens: int = 0
     """Of the paid ones, those of batches, which have another price."""
     batched_reply_tokens: int = 0
-    seconds: float
+    llm_seconds: float
     """Of the paid calls, as their client measured it."""
     saved_prompt_tokens: int
     saved_reply_tokens: int
@@ -65,13 +64,6 @@ class Spent(Value):
     saved_reply_tokens: int = Field(examples=[620])
     saved_seconds: float = Field(examples=[16.0])
     saved_money: float | None = Field(examples=[0.02])
-
-
-class RunWork(Value):
-    """What the cost of a run is computed from."""
-
-    stages: tuple[StageWork, ...]
-    calls: tuple[StageCalls, ...] = ()
 
 
 class RunCost(Value):

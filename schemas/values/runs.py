@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Request, Value
 from schemas.values.chat import ModelIdentity
-from schemas.values.costs import RunWork
+from schemas.values.costs import StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, RankedReferences, TranscriptVariant, ValidatedReferences
 from schemas.values.scoring import Draw, ParticipantScores
 
@@ -414,7 +414,8 @@ class ReportedRun(Value):
     settings_hash: str
     request: dict[str, Any]
     settings: dict[str, SettingValue]
-    work: RunWork
+    work: tuple[StageWork, ...]
+    calls: tuple[StageCalls, ...] = ()
     """By job and stage."""
     telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()

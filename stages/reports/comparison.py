@@ -230,7 +230,7 @@ def _tokens(
     first: _Side, side: _Side, measures: Measures | RetrievalMeasures, level: float
 ) -> dict[str, ComparedMeasure]:
     """The tokens of the calls for a subject, whoever paid for them: what the gate calls `cost`."""
-    before, after = tokens_by_job(first.run.work.calls), tokens_by_job(side.run.work.calls)
+    before, after = tokens_by_job(first.run.calls), tokens_by_job(side.run.calls)
     pairs = [
         ([float(before[first.jobs[key].job_id])], [float(after[side.jobs[key].job_id])])
         for key in _succeeded(first, side)

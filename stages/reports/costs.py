@@ -2,11 +2,11 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from schemas.chains import in_order
 from schemas.settings.run import FrozenSettings
-from schemas.values.costs import Prices, RunCost, RunWork, Spent, StageCalls, StageWork
+from schemas.values.costs import Prices, RunCost, Spent, StageCalls, StageWork
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
 from schemas.values.reports import ModeTimings, RunTimings, StageTelemetry
@@ -16,10 +16,10 @@ from stages.reports.words import counted, duration, tokens_in_words
 _MILLION = 1_000_000
 
 
-def run_cost(found: RunWork, prices: Prices | None = None) -> RunCost:
+def run_cost(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Prices | None = None) -> RunCost:
     """Sums over every attempt, also those that failed or were replaced. Without prices there is no money."""
-    work, calls = [one for one in found.stages if one.attempts], found.calls
-    paid_models = {call.model for call in calls if call.paid}
+    work = [one for one in work if one.attempts]
+    paid_models = {call.model for call in calls if call.calls_paid}
     return RunCost(
         currency=None if prices is None else prices.currency,
         unpriced=() if prices is None else tuple(sorted(paid_models - prices.models.keys())),
@@ -94,23 +94,18 @@ def _grouped(
     return {name: _spent(*of_name, prices) for name, of_name in by_name.items() if name is not None}
 
 
+_SUMS: Final = Spent.model_fields.keys() & StageCalls.model_fields.keys()
+
+
 def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Prices | None) -> Spent:
+    sums = {name: sum(getattr(call, name) for call in calls) for name in _SUMS}
+    saved = [(call.model, call.saved_prompt_tokens, call.saved_reply_tokens) for call in calls if call.calls_reused]
     return Spent(
-        attempts=sum(one.attempts for one in work) if work else sum(call.paid for call in calls),
-        seconds=sum((one.seconds for one in work), 0.0) if work else sum((call.seconds for call in calls), 0.0),
-        calls_paid=sum(call.paid for call in calls),
-        calls_reused=sum(call.reused for call in calls),
-        calls_uncounted=sum(call.uncounted for call in calls),
-        prompt_tokens=sum(call.prompt_tokens for call in calls),
-        reply_tokens=sum(call.reply_tokens for call in calls),
-        llm_seconds=sum((call.seconds for call in calls), 0.0),
-        money=priced(prices, (_at_full_price(call, prices) for call in calls if call.paid)),
-        saved_prompt_tokens=sum(call.saved_prompt_tokens for call in calls),
-        saved_reply_tokens=sum(call.saved_reply_tokens for call in calls),
-        saved_seconds=sum((call.saved_seconds for call in calls), 0.0),
-        saved_money=priced(
-            prices, ((call.model, call.saved_prompt_tokens, call.saved_reply_tokens) for call in calls if call.reused)
-        ),
+        attempts=sum(one.attempts for one in work) if work else sums["calls_paid"],
+        seconds=sum(one.seconds for one in work) if work else sums["llm_seconds"],
+        money=priced(prices, (_at_full_price(call, prices) for call in calls if call.calls_paid)),
+        saved_money=priced(prices, saved),
+        **sums,
     )
 
 
@@ -183,22 +178,22 @@ def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, Sta
 
 def run_timings(run: ScoredRun | QueryRun, prices: Prices | None = None) -> RunTimings:
     """The times of a run, and what it took; of participants in each mode too."""
-    work = run.work.stages
+    work = run.work
     return RunTimings(
         submitted_at=run.submitted_at,
         started_at=min((one.started_at for one in work), default=None),
         finished_at=max((one.ended_at for one in work if one.ended_at is not None), default=None),
         modes={mode: _of_mode(run, mode, prices) for mode in run.modes} if isinstance(run, ScoredRun) else {},
-        cost=run_cost(run.work, prices),
+        cost=run_cost(work, run.calls, prices),
     )
 
 
 def _of_mode(run: ScoredRun, mode: AssessmentMode, prices: Prices | None) -> ModeTimings:
     ids = {job.job_id for job in run.jobs_of(mode)}
-    work = [one for one in run.work.stages if one.job_id in ids]
+    work = [one for one in run.work if one.job_id in ids]
     ends = [one.ended_at for one in work if one.ended_at is not None]
     duration = max(ends) - min(one.started_at for one in work) if ends else None
     return ModeTimings(
         total_duration_seconds=None if duration is None else duration.total_seconds(),
-        spent=_spent(work, [call for call in run.work.calls if call.job_id in ids], prices),
+        spent=_spent(work, [call for call in run.calls if call.job_id in ids], prices),
     )

@@ -7,20 +7,20 @@ from typing import Any, Final
 from pydantic import Field
 
 from schemas.values.base import Value
-from schemas.values.costs import Effort, RunWork
+from schemas.values.costs import Effort, StageCalls, StageWork
 from store.database import Connection
 from store.runs.chain import COPIED, MANUAL
 
 CALLS = """
 SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, c.model,
-       count(*) FILTER (WHERE NOT u.is_reused) AS paid,
-       count(*) FILTER (WHERE u.is_reused) AS reused,
-       count(*) FILTER (WHERE NOT u.is_reused AND (c.prompt_tokens IS NULL OR c.reply_tokens IS NULL)) AS uncounted,
+       count(*) FILTER (WHERE NOT u.is_reused) AS calls_paid,
+       count(*) FILTER (WHERE u.is_reused) AS calls_reused,
+       count(*) FILTER (WHERE NOT u.is_reused AND num_nulls(c.prompt_tokens, c.reply_tokens) > 0) AS calls_uncounted,
        coalesce(sum(c.prompt_tokens) FILTER (WHERE NOT u.is_reused), 0) AS prompt_tokens,
        coalesce(sum(c.reply_tokens) FILTER (WHERE NOT u.is_reused), 0) AS reply_tokens,
        coalesce(sum(c.prompt_tokens) FILTER (WHERE NOT u.is_reused AND c.is_batched), 0) AS batched_prompt_tokens,
        coalesce(sum(c.reply_tokens) FILTER (WHERE NOT u.is_reused AND c.is_batched), 0) AS batched_reply_tokens,
-       coalesce(sum(c.seconds) FILTER (WHERE NOT u.is_reused), 0)::float8 AS seconds,
+       coalesce(sum(c.seconds) FILTER (WHERE NOT u.is_reused), 0)::float8 AS llm_seconds,
        coalesce(sum(c.prompt_tokens) FILTER (WHERE u.is_reused), 0) AS saved_prompt_tokens,
        coalesce(sum(c.reply_tokens) FILTER (WHERE u.is_reused), 0) AS saved_reply_tokens,
        coalesce(sum(c.seconds) FILTER (WHERE u.is_reused), 0)::float8 AS saved_seconds
@@ -44,12 +44,10 @@ GROUP BY 1, a.stage ORDER BY 1, min(a.id)
 """
 
 
-async def of_run(connection: Connection, run_id: int, *, by_job: bool) -> RunWork:
+async def of_run(connection: Connection, run_id: int, *, by_job: bool) -> tuple[list[StageWork], list[StageCalls]]:
     """The work and the calls of each stage over all attempts, of each job or of the whole run."""
-    return RunWork(
-        stages=map(dict, await connection.fetch(WORK, run_id, by_job)),
-        calls=map(dict, await connection.fetch(CALLS, run_id, by_job)),
-    )
+    work = [StageWork(**row) for row in await connection.fetch(WORK, run_id, by_job)]
+    return work, [StageCalls(**row) for row in await connection.fetch(CALLS, run_id, by_job)]
 
 
 USES = """

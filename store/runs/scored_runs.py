@@ -52,9 +52,11 @@ ORDER BY j.ordinal, a.stage
 
 async def reported(connection: Connection, run_id: int) -> ReportedRun:
     """What the report of a run that is stored needs, whatever its kind."""
+    work, calls = await call_costs.of_run(connection, run_id, by_job=True)
     return ReportedRun(
         **await connection.fetchrow(RUN, run_id),
-        work=await call_costs.of_run(connection, run_id, by_job=True),
+        work=work,
+        calls=calls,
         telemetry=tuple(OutputTelemetry(**row) for row in await connection.fetch(TELEMETRY, run_id)),
         origin=await run_origin(connection, run_id),
     )

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.costs import RunWork, StageCalls, StageWork
+from schemas.values.costs import StageCalls, StageWork
 from schemas.values.differences import Measures
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import RankedQuery
@@ -113,12 +113,14 @@ def failed(job_id: int, subject: int, *, attempt: int = 1, at: int = 0, **change
 def paying(job_id: int) -> StageCalls:
     """Two calls that a job paid, and one that the ledger answered."""
     values: dict[str, Any] = dict.fromkeys(StageCalls.model_fields, 0)
-    return StageCalls(**values | {"job_id": job_id, "stage": "score", "model": "scorer", "paid": 2, "reused": 1})
+    return StageCalls(
+        **values | {"job_id": job_id, "stage": "score", "model": "scorer", "calls_paid": 2, "calls_reused": 1}
+    )
 
 
-def work(*jobs: ScoredJob | RankedQuery, stage: str, calls: Iterable[StageCalls] = ()) -> RunWork:
+def work(*jobs: ScoredJob | RankedQuery, stage: str) -> tuple[StageWork, ...]:
     """Each of these jobs took its number in seconds."""
-    stages = [
+    return tuple(
         StageWork(
             job_id=one.job_id,
             stage=stage,
@@ -128,8 +130,7 @@ def work(*jobs: ScoredJob | RankedQuery, stage: str, calls: Iterable[StageCalls]
             ended_at=NOON + timedelta(seconds=one.job_id),
         )
         for one in jobs
-    ]
-    return RunWork(stages=tuple(stages), calls=tuple(calls))
+    )
 
 
 def run(
@@ -153,7 +154,8 @@ def run(
         jobs=jobs,
         indexes=(INDEX,),
         failures=tuple(failures),
-        work=work(*jobs, stage="score", calls=[paying(one.job_id) for one in jobs]),
+        work=work(*jobs, stage="score"),
+        calls=tuple(paying(one.job_id) for one in jobs),
         telemetry=tuple(
             OutputTelemetry(
                 job_id=one.job_id,

@@ -7,7 +7,6 @@ import pytest
 from scipy.optimize import minimize  # type: ignore[import-untyped]
 
 from schemas.errors import Refused
-from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ReliabilityBin
 from stages.metrics.confidence import evidence_count, evidence_share
 from stages.metrics.scores import Floats
@@ -98,9 +97,5 @@ def test_scored_items_fall_into_bins_by_confidence() -> None:
     assert high.model_dump() == pytest.approx(
         {"low": 0.5, "high": 1.0, "count": 3, "confidence": 8 / 9, "exact": 2 / 3, "loss": 1 / 9}
     )
-    # One item only leaves out the others.
-    two = cohort(("32", "00", "13"), ("1-", "00", "2"))
-    found = calibration.reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
-    assert found == calibration.reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)
     with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
         calibration.reliability(cohort(("1", "1", "2")), confidence=evidence_count)

@@ -8,7 +8,6 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
-from schemas.values.costs import RunWork
 from schemas.values.differences import Comparison, Gate
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
@@ -202,7 +201,7 @@ def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, 
     def calls(paid: int, *saved: int) -> dict[str, Any]:
         tokens = [{"prompt_tokens": paid, "reply_tokens": 10, "saved_prompt_tokens": reused} for reused in saved]
         found = [paying(job_id).model_copy(update=of_job) for job_id, of_job in enumerate(tokens)]
-        return {"work": RunWork(stages=(), calls=tuple(found))}
+        return {"calls": tuple(found)}
 
     jobs = [job(one, 300 + one, scores("1"), "0") for one in range(12)]
     cheap = run(*jobs, run_id=12).model_copy(update=calls(90, *[0] * 12))

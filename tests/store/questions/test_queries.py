@@ -175,7 +175,7 @@ async def test_rankings_judgements_and_names_are_read(connection: Connection) ->
     assert (second.status, second.retrieved, second.ranking) == (JobStatus.FAILED, None, None)
     assert (third.ranking, third.verdicts, third.groups) == (None, None, None)
     assert (found.unknown_documents, found.failures) == (1, {"work_changed": 1})
-    assert [one.stage for one in found.work.stages][:2] == ["retrieve", "rerank"]
+    assert [one.stage for one in found.work][:2] == ["retrieve", "rerank"]
     # No text is read.
     texts = ("words", *(line.original_query for line in await queries.lines(connection)))
     assert not [text for text in texts if text in found.model_dump_json()]

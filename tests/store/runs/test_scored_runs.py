@@ -46,7 +46,7 @@ async def test_each_job_is_read_with_its_scores_and_labels(connection: Connectio
         (FEW_SHOT, 330, JobStatus.WAITING, None, None),
     ]
     assert found.settings == {"LLM_BACKEND": SettingValue(value="ollama", source="option")}
-    of_stages = [(one.job_id - first, one.stage) for one in found.work.stages if one.job_id]
+    of_stages = [(one.job_id - first, one.stage) for one in found.work if one.job_id]
     assert of_stages == [(0, "extract"), (0, "score"), (1, "extract"), (1, "score")]
 
 
