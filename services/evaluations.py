@@ -13,10 +13,10 @@ from schemas.values.queries import Source
 from services.forks import changed_snapshot
 from services.new_runs import Submitted, submit_run
 from services.reports import cost_of_run
-from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
+from stages.evaluations.judge import PROMPT_HASH, most_judgements
 from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
 from stages.records import accept
-from stages.reports.evaluation import evaluation_counts, evaluation_measures, with_shares
+from stages.reports.evaluation import evaluation_counts, evaluation_measures
 from stages.reports.words import notices
 from store.access import RequestKey
 from store.database import Connection, Database
@@ -49,7 +49,7 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
         judge=judge,
         counts=evaluation_counts(answers, unanswered=request["unanswered"]),
         measures=evaluation_measures(answers, measures),
-        answers=tuple(map(with_shares, answers)),
+        answers=tuple(answers),
         failures=failures,
         cost=cost,
     )
@@ -138,13 +138,12 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
 def _job(found: StoredAnswer) -> NewJob:
     labels = [Source.model_validate(source).label for source in found.sources]
     reference = found.reference_answer
-    of_reference = None if reference is None else len(sentences_of(reference, ()).first)
     inputs: dict[str, Any] = {
         "result_id": found.result_id,
         "answer_hash": content_hash(found.text),
         "query_hash": content_hash(found.question),
         "prompt_hash": PROMPT_HASH,
-        "verdicts_at_most": most_judgements(sentences_of(found.text, labels).first, of_reference),
+        "verdicts_at_most": most_judgements(found.text, labels, reference),
     }
     if reference is not None:
         inputs["reference_hash"] = content_hash(reference)

@@ -1,8 +1,9 @@
 """The outputs of the stages that evaluate an answer. The judge of an evaluation is the validator of questions."""
 
 from enum import StrEnum
+from typing import Final
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
@@ -28,12 +29,11 @@ class SplitAnswer(Value):
     question: str = Field(repr=False)
     sentences: tuple[AnswerSentence, ...]
     left_out: int
-    """Sentences after the first hundred, which are not judged."""
+    """Sentences of both after the first hundred, which are not judged."""
     passages: dict[str, str] = Field(repr=False)
     """The sources that the answer cites, as its prompt shows them, by label."""
     reference: tuple[str, ...] | None = Field(repr=False)
     """The sentences of the reference answer; None where the question has none."""
-    reference_left_out: int
 
 
 class Check(StrEnum):
@@ -82,24 +82,30 @@ class Tally(Value):
         return self.yes + self.no
 
 
+NOTHING: Final = Tally(yes=0, no=0, undecided=0)
+
+
 class AnswerScores(Value):
     """Stage `consolidate` of an evaluation: counts, without any text."""
 
     sentences: int = Field(examples=[7])
-    uncited: int = Field(examples=[1])
-    """Sentences that cite no source of the prompt: no source supports them."""
-    supported: Tally
-    """Sentences that cite sources: whether these support them together."""
-    citations: Tally
-    """Citations of sources in the prompt: whether the sentence needs them, or they support it alone."""
-    unknown_citations: int = Field(examples=[0])
-    """Citations of labels that the prompt does not have."""
-    correct: Tally | None
+    citation_precision: Tally
+    """Citations: whether the sentence needs their source, or it supports it alone; of labels that the prompt does not
+    have no."""
+    citation_recall: Tally
+    """Sentences: whether the sources that they cite support them together; of those that cite none no."""
+    correctness: Tally | None
     """Sentences of the answer: whether the reference answer supports them; None without a reference answer."""
-    complete: Tally | None
+    completeness: Tally | None
     """Sentences of the reference answer: whether the answer supports them."""
     left_out: int = Field(examples=[0])
     """Sentences of both that were too many to be judged."""
+
+    @property
+    def tallies(self) -> dict[str, Tally]:
+        """By measure."""
+        names = ("citation_precision", "citation_recall", "correctness", "completeness")
+        return {name: getattr(self, name) or NOTHING for name in names}
 
 
 class EvaluationMeasure(Value):
@@ -168,8 +174,13 @@ class EvaluatedAnswer(Value):
     result_id: int = Field(examples=[9])
     scores: AnswerScores | None
     """Null for an answer that is not scored."""
-    shares: dict[str, float | None] = Field(default={}, examples=[{"citation_precision": 0.75}])
-    """By measure; empty for an answer that is not scored."""
+
+    @computed_field(examples=[{"citation_precision": 0.75}])  # type: ignore[prop-decorator]
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """By measure; empty for an answer that is not scored."""
+        found = {} if self.scores is None else self.scores.tallies
+        return {name: one.yes / one.decided if one.decided else None for name, one in found.items()}
 
 
 class EvaluationReport(Value):

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.settings.run import RunSettings
 from schemas.values.chat import Message, ReaskReason
@@ -42,19 +42,18 @@ def score_answer(split: SplitAnswer, judged: JudgedAnswer) -> AnswerScores:
         for label in sentence.cited
     ]
 
-    def of(check: Check) -> Tally:
-        return _tally(_SAYS[one.decision] for one in judged.verdicts if one.check is check)
+    def of(check: Check, *, uncited: int = 0) -> Tally:
+        return _tally([*(_SAYS[one.decision] for one in judged.verdicts if one.check is check), *[False] * uncited])
 
     has_reference = split.reference is not None
+    unknown = sum(len(sentence.unknown) for sentence in split.sentences)
     return AnswerScores(
         sentences=len(split.sentences),
-        uncited=sum(not sentence.cited for sentence in split.sentences),
-        supported=of(Check.TOGETHER),
-        citations=_tally(citations),
-        unknown_citations=sum(len(sentence.unknown) for sentence in split.sentences),
-        correct=of(Check.BY_REFERENCE) if has_reference else None,
-        complete=of(Check.IN_ANSWER) if has_reference else None,
-        left_out=split.left_out + split.reference_left_out,
+        citation_precision=_tally([*citations, *[False] * unknown]),
+        citation_recall=of(Check.TOGETHER, uncited=sum(not sentence.cited for sentence in split.sentences)),
+        correctness=of(Check.BY_REFERENCE) if has_reference else None,
+        completeness=of(Check.IN_ANSWER) if has_reference else None,
+        left_out=split.left_out,
     )
 
 
@@ -83,13 +82,6 @@ MOST_LABELS: Final = 8
 _LEADING: Final = re.compile(rf"(?:\s*{CITATION.pattern})+")
 
 
-class Sentences(NamedTuple):
-    """The first sentences of a text, and how many follow."""
-
-    first: tuple[AnswerSentence, ...]
-    left_out: int
-
-
 def split_answer(
     question: str,
     answer: str,
@@ -100,28 +92,27 @@ def split_answer(
 ) -> SplitAnswer:
     """The sentences of an answer in markdown and of its reference, and the passages that it cites. `labels` are the
     sources of its prompt, `passages` their texts."""
-    found = sentences_of(answer, labels)
-    of_reference = None if reference is None else sentences_of(reference, ())
-    cited = dict.fromkeys(label for sentence in found.first for label in sentence.cited)
+    found, of_reference = sentences_of(answer, labels), sentences_of(reference or "", ())
+    judged = found[:MOST_SENTENCES]
+    cited = dict.fromkeys(label for sentence in judged for label in sentence.cited)
     return SplitAnswer(
         question=question,
-        sentences=found.first,
-        left_out=found.left_out,
+        sentences=judged,
         passages={label: passages[label] for label in cited},
-        reference=None if of_reference is None else tuple(sentence.text for sentence in of_reference.first),
-        reference_left_out=0 if of_reference is None else of_reference.left_out,
+        reference=None if reference is None else tuple(one.text for one in of_reference[:MOST_SENTENCES]),
+        left_out=sum(max(0, len(of) - MOST_SENTENCES) for of in (found, of_reference)),
     )
 
 
-def sentences_of(markdown: str, labels: Collection[str]) -> Sentences:
+def sentences_of(markdown: str, labels: Collection[str]) -> tuple[AnswerSentence, ...]:
     """The sentences of a text in markdown; headings and blocks of code are none.
 
     A citation between two sentences belongs to the first if that cites nothing else.
 
-    >>> [(one.text, one.cited) for one in sentences_of("Tea is brown. [S1] Milk is white [S2].", ["S1"]).first]
+    >>> [(one.text, one.cited) for one in sentences_of("Tea is brown. [S1] Milk is white [S2].", ["S1"])]
     [('Tea is brown.', ('S1',)), ('Milk is white.', ())]
     """
-    found = [
+    return tuple(
         AnswerSentence(
             text=text,
             cited=tuple(label for label in cited if label in labels),
@@ -129,19 +120,18 @@ def sentences_of(markdown: str, labels: Collection[str]) -> Sentences:
         )
         for block in _blocks(markdown)
         for text, cited in _sentences(block)
-    ]
-    return Sentences(tuple(found[:MOST_SENTENCES]), max(0, len(found) - MOST_SENTENCES))
+    )
 
 
-def most_judgements(sentences: Collection[AnswerSentence], reference: int | None) -> int:
-    """The most verdicts that a judge is asked for, with so many sentences of a reference answer.
+def most_judgements(answer: str, labels: Collection[str], reference: str | None) -> int:
+    """The most verdicts that a judge is asked for about an answer, and a reference answer.
 
-    >>> most_judgements(sentences_of("So it is [S1]. And so [S1][S2].", ["S1", "S2"]).first, 3)
+    >>> most_judgements("So it is [S1]. And so [S1][S2].", ["S1", "S2"], "It is. So. Or not.")
     11
     """
-    cited = [len(sentence.cited) for sentence in sentences]
+    cited = [len(sentence.cited) for sentence in sentences_of(answer, labels)[:MOST_SENTENCES]]
     of_citations = sum(1 + 2 * count if 1 < count <= MOST_LABELS else 1 for count in cited if count)
-    return of_citations + (0 if reference is None else len(cited) + reference)
+    return of_citations + (0 if reference is None else len(cited) + len(sentences_of(reference, ())[:MOST_SENTENCES]))
 
 
 def _blocks(markdown: str) -> Iterator[str]:

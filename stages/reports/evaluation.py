@@ -1,12 +1,12 @@
 """The numbers of an evaluation, and for readers. What is not scored is counted, and is in no share."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import (
-    AnswerScores,
+    NOTHING,
     EvaluatedAnswer,
     EvaluationCounts,
     EvaluationMeasure,
@@ -17,21 +17,6 @@ from stages.metrics.bootstrap import share_interval
 from stages.reports.costs import cost_words
 from stages.reports.report_sheet import failure_tables
 from stages.reports.tables import Figure, Real, Ref, Remark, Sheet, Table
-
-_NOTHING: Final = Tally(yes=0, no=0, undecided=0)
-
-_PARTS: Final[Mapping[str, Callable[[AnswerScores], Tally]]] = {
-    "citation_precision": lambda scores: _with_more(scores.citations, scores.unknown_citations),
-    "citation_recall": lambda scores: _with_more(scores.supported, scores.uncited),
-    "correctness": lambda scores: scores.correct or _NOTHING,
-    "completeness": lambda scores: scores.complete or _NOTHING,
-}
-"""What an answer adds to each share."""
-
-
-def _with_more(found: Tally, no: int) -> Tally:
-    return found.model_copy(update={"no": found.no + no})
-
 
 MEASURES: Final[Mapping[str, str]] = {
     "citation_precision": "citations whose source supports the sentence, alone or as a part that it needs",
@@ -52,10 +37,8 @@ def evaluation_counts(answers: Sequence[EvaluatedAnswer], *, unanswered: int) ->
         failed=failed,
         unfinished=len(answers) - len(scored) - failed,
         scored=len(scored),
-        without_citation=sum(
-            not _PARTS["citation_precision"](one).decided and not one.citations.undecided for one in scored
-        ),
-        with_reference=sum(one.correct is not None for one in scored),
+        without_citation=sum(one.citation_precision == NOTHING for one in scored),
+        with_reference=sum(one.correctness is not None for one in scored),
         left_out_sentences=sum(one.left_out for one in scored),
     )
 
@@ -65,14 +48,7 @@ def evaluation_measures(
 ) -> dict[str, EvaluationMeasure]:
     """Each share over the answers that are scored."""
     scored = [one.scores for one in answers if one.scores is not None]
-    return {name: _measure([part(one) for one in scored], measures) for name, part in _PARTS.items()}
-
-
-def with_shares(answer: EvaluatedAnswer) -> EvaluatedAnswer:
-    """An answer with its own shares; without any where it is not scored."""
-    parts = {} if answer.scores is None else {name: part(answer.scores) for name, part in _PARTS.items()}
-    shares = {name: part.yes / part.decided if part.decided else None for name, part in parts.items()}
-    return answer.model_copy(update={"shares": shares})
+    return {name: _measure([one.tallies[name] for one in scored], measures) for name in MEASURES}
 
 
 def evaluation_remarks(report: EvaluationReport) -> Iterator[str]:

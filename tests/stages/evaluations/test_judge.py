@@ -45,7 +45,7 @@ async def test_one_source_is_asked_about_once_and_a_sentence_without_one_never()
     (call,) = chat.calls
     assert "Tea is brown." in call.messages[1].content and "Milk" not in call.messages[1].content
     assert (call.temperature, call.json_mode) == (0.0, True)
-    assert (scores.correct, scores.complete) == (None, None), "there is no reference answer"
+    assert (scores.correctness, scores.completeness) == (None, None), "there is no reference answer"
 
 
 async def test_a_source_is_support_if_the_others_need_it_or_it_is_enough_alone() -> None:
@@ -57,9 +57,9 @@ async def test_a_source_is_support_if_the_others_need_it_or_it_is_enough_alone()
 
     assert asked(judged) == ["together 1 S1 S2", "alone 1 S1", "alone 1 S2", "without 1 S2"]
     superfluous = score_answer(found, judged)
-    assert superfluous.supported == Tally(yes=1, no=0, undecided=0)
-    assert superfluous.citations == Tally(yes=1, no=1, undecided=0)
-    assert score_answer(found, together).citations == Tally(yes=2, no=0, undecided=0)
+    assert superfluous.citation_recall == Tally(yes=1, no=0, undecided=0)
+    assert superfluous.citation_precision == Tally(yes=1, no=1, undecided=0)
+    assert score_answer(found, together).citation_precision == Tally(yes=2, no=0, undecided=0)
 
 
 async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> None:
@@ -69,11 +69,11 @@ async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> N
 
     scores = score_answer(found, await judge(found, unsure))
 
-    assert scores.supported == Tally(yes=1, no=0, undecided=1)
-    assert scores.citations == Tally(yes=1, no=0, undecided=2)
-    assert (scores.sentences, scores.uncited, scores.unknown_citations) == (3, 1, 1)
-    assert scores.complete == Tally(yes=1, no=0, undecided=1)
-    assert scores.correct == Tally(yes=3, no=0, undecided=0)
+    # The third sentence cites a label that the prompt does not have.
+    assert scores.citation_recall == Tally(yes=1, no=1, undecided=1)
+    assert scores.citation_precision == Tally(yes=1, no=1, undecided=2)
+    assert scores.completeness == Tally(yes=1, no=0, undecided=1)
+    assert scores.correctness == Tally(yes=3, no=0, undecided=0)
 
 
 async def test_a_reply_that_is_no_verdict_is_asked_for_again_and_then_the_stage_fails() -> None:
@@ -90,7 +90,7 @@ LABELS = ("S1", "S2", "S3")
 
 
 def cited(markdown: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
-    return [(one.text, one.cited, one.unknown) for one in sentences_of(markdown, LABELS).first]
+    return [(one.text, one.cited, one.unknown) for one in sentences_of(markdown, LABELS)]
 
 
 def test_each_sentence_has_the_labels_inside_it_and_its_text_has_none() -> None:
@@ -112,9 +112,9 @@ def test_each_sentence_has_the_labels_inside_it_and_its_text_has_none() -> None:
 
 def test_the_split_has_the_passages_that_are_cited_and_a_hundred_sentences_at_most() -> None:
     found = split("It is so [S2]. It is not [S7].", reference="It is so. Always.")
-    long = sentences_of(" ".join(f"Fact number {number} holds." for number in range(MOST_SENTENCES + 7)), LABELS)
+    long = split(" ".join(f"Fact number {number} holds." for number in range(MOST_SENTENCES + 7)))
 
     assert found.passages == {"S2": PASSAGES["S2"]}
     assert found.reference == ("It is so.", "Always.")
     assert found.sentences[1].unknown == ("S7",)
-    assert (len(long.first), long.left_out) == (MOST_SENTENCES, 7)
+    assert (len(long.sentences), long.left_out) == (MOST_SENTENCES, 7)
