@@ -56,7 +56,6 @@ _SECTIONS = {
         "inspect": ("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
         "report": ("cli.results", "report", "Show the results of a run, with 95 % intervals."),
         "tags": ("cli.tags", "tags", "Show the candidate tags of phrases."),
-        "plot": ("cli.results", "plot", "Plot runs as SVG or PNG files."),
         "diff": ("cli.results", "diff", "Compare the results of two runs and more."),
         "evaluate": ("cli.results", "evaluate_command", "Judge the answers of a run by a language model."),
         "export": ("cli.export", "export_command", "Write a finished run to one file."),
@@ -78,7 +77,7 @@ COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in sec
 REFUSED, SOME_FAILED, INTERRUPTED = 1, 3, 130
 
 #: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
-_ONE_THREAD = ("report", "diff", "plot", "sweep")
+_ONE_THREAD = ("report", "diff", "sweep")
 
 
 class AllCommands(click.Group):

@@ -14,15 +14,14 @@ from cli.ids import RUN
 from cli.main import INTERRUPTED
 from cli.new_runs import conclude, print_estimates, run_options
 from cli.options import FILE, Choice, Typed, given, request_options, together, values_option
-from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, print_result, print_text, spaced
+from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, print_text, spaced
 from cli.sheets import Write, draw_sheets, paper_options
-from schemas.errors import Refused
 from schemas.values.differences import Measures, RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport, JudgeQuality
 from schemas.values.participants import AssessmentMode
 from schemas.values.reports import Report, RetrievalReport
 from services.evaluations import evaluate, evaluation_report, plan_evaluation, quality_of_judge, sheet_of_labels
-from services.reports import compare, grid_points, report_of, report_page, run_sweep, sheet_of
+from services.reports import compare, grid_points, report_of, report_page, run_sweep, sheet_of, write_plots
 from stack.home import write_private
 from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
 from stages.reports.report import retrieval_measures_of
@@ -58,10 +57,23 @@ measure_options = together(
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
 )
+@click.option(
+    "--plots",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write each plot as SVG and PNG to this folder: risk over coverage, error per item, calibration, or nDCG per "
+    "ranking.",
+)
 @paper_options
 @json_option
 def report(
-    run_id: int, calibrate_on: int | None, page: Path | None, write: Write | None, as_json: bool, **options: Any
+    run_id: int,
+    calibrate_on: int | None,
+    page: Path | None,
+    plots: Path | None,
+    write: Write | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Show the results of a run, with 95 % intervals.
 
@@ -73,7 +85,7 @@ def report(
     \b
     Example:
         ragq report r12
-        ragq report r12 --html report.html --confidence hybrid_verbalized
+        ragq report r12 --html report.html --plots plots --confidence hybrid_verbalized
         ragq report r12 --latex --output table.tex
         ragq report r15 --cutoff 5
     """
@@ -82,7 +94,7 @@ def report(
 
     found: Report | RetrievalReport | EvaluationReport
     if with_database(overviews.get, run_id).kind == "evaluation":
-        if write is not None or page is not None or calibrate_on is not None:
+        if write or page or plots or calibrate_on:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
         found = with_database(evaluation_report, run_id, measures=retrieval_measures_of(chosen))
     else:
@@ -93,48 +105,16 @@ def report(
         print_json(found)
     elif write is not None:
         write([sheet_of(found)])
-    elif page is None:
+    elif not (page or plots):
         draw_sheets([sheet_of(found)])
-    if page is not None and not isinstance(found, EvaluationReport):
+    if isinstance(found, EvaluationReport):
+        return
+    if page is not None:
         page.write_text(report_page(found), encoding="utf-8")
         draw(f"Wrote {page}.", err=True)
-
-
-@click.command()
-@click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
-@click.option(
-    "--output",
-    "-o",
-    metavar="FOLDER",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="Where files rN-KIND are written.  [default: here]",
-)
-@click.option("--format", "ending", type=Choice(("svg", "png")), default="svg", show_default=True, help="Of files.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plots as a JSON array.")
-def plot(run_ids: tuple[int, ...], output: Path, ending: str, as_json: bool) -> None:
-    """Plot runs: risk over coverage, error per item, calibration, and nDCG per ranking.
-
-    \b
-    Example:
-        ragq plot r12
-        ragq plot r12 r15 --output plots --format png
-    """
-
-    # Loads Matplotlib, which takes a second.
-    from services.plots import plots_of
-
-    found = []
-    for run_id, of_run in {run_id: report_of(with_database(reported_run, run_id)) for run_id in run_ids}.items():
-        plots = plots_of(of_run)
-        if not plots:
-            raise Refused(f"r{run_id} has no data for a plot.")
-        output.mkdir(parents=True, exist_ok=True)
-        for one in plots:
-            file = output / f"r{run_id}-{one.kind}.{ending}"
-            file.write_bytes(one.as_file(ending))
-            found.append({"run": f"r{run_id}", "plot": one.kind, "title": one.title, "file": str(file)})
-    print_result(found, "\n".join(one["file"] for one in found), as_json=as_json)
+    if plots is not None:
+        for file in write_plots(found, plots):
+            draw(f"Wrote {file}.", err=True)
 
 
 #: The exit code for a condition of `--fail-if` that is met, or cannot be decided.

@@ -3,7 +3,8 @@ compared with the first of them, and sweeps, alike by commands, REST and pages."
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -81,6 +82,18 @@ def report_page(report: Report | RetrievalReport) -> str:
     )
     return environment.get_template("report.html.j2").render(sheet=sheet_of(report), plots=plots_of(report))
 
+def write_plots(report: Report | RetrievalReport, folder: Path) -> Iterator[Path]:
+    """Write each plot of a report to a folder, as SVG and as PNG."""
+    from services.plots import plots_of
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for plot in plots_of(report):
+        for ending in ("svg", "png"):
+            file = folder / f"{report.run_metadata.run_id}-{plot.kind}.{ending}"
+            file.write_bytes(plot.as_file(ending))
+            yield file
+
+
 
 async def cost_of_run(
     connection: Connection, run_id: int, prices: Prices | None = None, *, by_job: bool = False
@@ -107,16 +120,11 @@ async def compare(
     `measures` are those that were chosen; the runs have the others. Raises MissingError, and Refused
     for fewer than two runs, for runs of several kinds, and for what does not go with the kind.
     """
-    refuse_count(run_ids)
+    if not 2 <= len(run_ids) <= MOST:
+        raise Refused(f"A comparison takes 2 to {MOST} runs.")
     async with database.connection() as connection:
         found = [await reported_run(connection, run_id) for run_id in run_ids]
     return await asyncio.to_thread(compared, found, mode=mode, other_mode=other_mode, measures=measures or {})
-
-
-def refuse_count(run_ids: Sequence[int]) -> None:
-    """Raise Refused for fewer runs than two, and for more than are compared at once."""
-    if not 2 <= len(run_ids) <= MOST:
-        raise Refused(f"A comparison takes 2 to {MOST} runs.")
 
 
 def refuse_other_data_sets(runs: Sequence[ScoredRun]) -> None:
@@ -146,7 +154,6 @@ def compared(
     measures: Mapping[str, Any],
 ) -> list[Comparison]:
     """Runs that were read, compared with the first of them as `compare` does."""
-    refuse_count([run.run_id for run in found])
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
     if len(scored) == len(found):

@@ -1,4 +1,4 @@
-"""`ragq report`, `plot`, `diff`, `sweep`, `export`, `verify` and scores over stored runs.
+"""`ragq report`, `diff`, `sweep`, `export`, `verify` and scores over stored runs.
 
 test_shown.py has what they print; the numbers are those of `tests/stages/reports`.
 """
@@ -173,13 +173,13 @@ def test_rankings_are_reported_plotted_and_compared_without_a_word_of_a_question
 
     page = ragq("report", "r1", "--html", "report.html", *FEW)
     (found,) = read(ragq("diff", "r1", "r2", "--json", *FEW).stdout)
-    (plot,) = json.loads(ragq("plot", "r1", "--json").stdout)
+    plotted = ragq("report", "r1", "--plots", "plots", *FEW)
 
     written = Path("report.html").read_text()
     assert (page.stderr, written.count("<svg"), "http" in written) == ("Wrote report.html.\n", 1, False)
     assert "text of the question" not in written
     assert (found["runs"], found["compared"][0]["subjects"]) == (["r1", "r2"], 2)
-    assert Path(plot["file"]).read_text().startswith("<?xml")
+    assert plotted.stderr == "Wrote plots/r1-ranking.svg.\nWrote plots/r1-ranking.png.\n"
 
 
 def test_a_sweep_is_printed_as_json(ragq: Ragq, stored: Stored) -> None:
@@ -208,9 +208,8 @@ def test_a_run_is_plotted_priced_written_to_a_file_and_checked(ragq: Ragq, store
     Path("prices.toml").write_text('currency = "EUR"\n[models.m]\nprompt = 10\nreply = 100\n')
     Path(".env").write_text("RAGQ_PRICES=prices.toml")
 
+    ragq("report", "r1", "--plots", "plots", *FEW)
     for ending, begins in (("svg", b"<?xml"), ("png", b"\x89PNG")):
-        done = ragq("plot", "r1", "--output", "plots", "--format", ending)
-        assert f"plots/r1-items.{ending}\n" in done.stdout
         assert Path(f"plots/r1-items.{ending}").read_bytes()[: len(begins)] == begins
 
     assert "1 call paid, 100 + 20 tokens, 0.0030 EUR" in ragq("show", "r1").output
