@@ -8,14 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import show, show_machine
-from schemas.values.differences import (
-    ComparedMeasure,
-    ComparedRun,
-    Comparison,
-    GateOutcome,
-    RetrievalMeasures,
-    Verdict,
-)
+from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, GateOutcome, RetrievalMeasures, Verdict
 from stages.metrics.bootstrap import mean_intervals
 from stages.reports.comparison_sheet import condition
 from stages.reports.comparison_sheet import gate as decide

@@ -22,8 +22,7 @@ from stages.reports.calibration import DEFAULT, is_calibrated
 from stages.reports.comparison import compare_queries, compare_scores
 from stages.reports.costs import run_cost
 from stages.reports.evaluation import evaluation_sheet
-from stages.reports.report import build_report, measures_of, retrieval_measures_of
-from stages.reports.report_sheet import report_sheet
+from stages.reports.report import build_report, measures_of, report_sheet, retrieval_measures_of
 from stages.reports.retrieval import build_retrieval_report, retrieval_sheet
 from stages.reports.tables import Sheet
 from store.database import Connection, Database
@@ -82,6 +81,7 @@ def report_page(report: Report | RetrievalReport) -> str:
     )
     return environment.get_template("report.html.j2").render(sheet=sheet_of(report), plots=plots_of(report))
 
+
 def write_plots(report: Report | RetrievalReport, folder: Path) -> Iterator[Path]:
     """Write each plot of a report to a folder, as SVG and as PNG."""
     from services.plots import plots_of
@@ -92,7 +92,6 @@ def write_plots(report: Report | RetrievalReport, folder: Path) -> Iterator[Path
             file = folder / f"{report.run_metadata.run_id}-{plot.kind}.{ending}"
             file.write_bytes(plot.as_file(ending))
             yield file
-
 
 
 async def cost_of_run(

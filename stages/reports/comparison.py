@@ -6,14 +6,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from schemas.statuses import JobStatus
-from schemas.values.differences import (
-    ComparedMeasure,
-    ComparedRun,
-    Comparison,
-    Measures,
-    Movement,
-    RetrievalMeasures,
-)
+from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, Measures, Movement, RetrievalMeasures
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.reports import RankingStage

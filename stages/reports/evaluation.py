@@ -15,7 +15,7 @@ from schemas.values.evaluations import (
 )
 from stages.metrics.bootstrap import share_interval
 from stages.reports.costs import cost_words
-from stages.reports.report_sheet import failure_tables
+from stages.reports.report import failure_tables
 from stages.reports.tables import Figure, Real, Ref, Remark, Sheet, Table
 
 MEASURES: Final[Mapping[str, str]] = {

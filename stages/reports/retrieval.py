@@ -1,10 +1,12 @@
 """The report of a run of queries: its numbers, and for readers."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from schemas.statuses import JobStatus
 from schemas.values.costs import Prices
 from schemas.values.differences import RetrievalMeasures
+from schemas.values.participants import Decision
 from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
 from schemas.values.reports import (
     QueryCounts,
@@ -15,12 +17,11 @@ from schemas.values.reports import (
     StageQuality,
     ValidatorQuality,
 )
-from stages.metrics.bootstrap import mean_intervals
+from stages.metrics.bootstrap import mean_intervals, share_interval
 from stages.metrics.selective import measure_names, measure_rankings
 from stages.queries.retrieve import best_ranks
 from stages.reports.costs import cost_words, run_timings, telemetry
-from stages.reports.report import distinct, run_metadata, validator_quality
-from stages.reports.report_sheet import failure_tables, settings_table, telemetry_tables
+from stages.reports.report import distinct, failure_tables, run_metadata, settings_table, telemetry_tables
 from stages.reports.tables import Figure, Real, Remark, Sheet, Table
 from stages.reports.words import origin_words
 
@@ -39,6 +40,44 @@ def remarks(counts: QueryCounts) -> Iterator[str]:
         yield f"In no mean: {reasons}."
     if counts.unknown_documents:
         yield f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
+
+
+def validator_quality(
+    judged: Sequence[RankedQuery], documents: Mapping[int, str], *, measures: RetrievalMeasures
+) -> ValidatorQuality | None:
+    """Precision and recall of `accept` over the verdicts of these queries; None without verdicts. Queries with a
+    deleted chunk are excluded, as in the rankings."""
+    counts = [
+        _counted(query, documents)
+        for query in judged
+        if query.verdicts and all(verdict.chunk_id in documents for verdict in query.verdicts)
+    ]
+    if not counts:
+        return None
+    total = sum(counts, Counter())
+    hits, accepted, relevant = (
+        [float(count[name]) for count in counts] for name in ("hit", Decision.ACCEPT, "relevant")
+    )
+    return ValidatorQuality(
+        queries=len(counts),
+        asked=sum(total[decision] for decision in Decision),
+        accepted=total[Decision.ACCEPT],
+        rejected=total[Decision.REJECT],
+        unsure=total[Decision.UNSURE],
+        relevant=total["relevant"],
+        precision=share_interval(hits, accepted, measures),
+        recall=share_interval(hits, relevant, measures),
+    )
+
+
+def _counted(query: RankedQuery, documents: Mapping[int, str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for verdict in query.verdicts or ():
+        is_relevant = query.judgements.get(documents[verdict.chunk_id], 0) > 0
+        counts[verdict.decision] += 1
+        counts["relevant"] += is_relevant
+        counts["hit"] += is_relevant and verdict.decision is Decision.ACCEPT
+    return counts
 
 
 def validator_in_words(found: ValidatorQuality) -> str:

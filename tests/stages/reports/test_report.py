@@ -26,8 +26,7 @@ from stages.metrics.confidence import Variant, evidence_count
 from stages.metrics.scores import cohort_of
 from stages.participants.validate import keep_all
 from stages.reports.calibration import selective_prediction
-from stages.reports.report import build_report, measures_of, reference_counts
-from stages.reports.report_sheet import report_sheet
+from stages.reports.report import build_report, measures_of, reference_counts, report_sheet
 from stages.reports.tables import Remark, Sheet
 from tests.stages.metrics.builders import random_subjects
 from tests.stages.participants.builders import ranked, reference
