@@ -86,7 +86,7 @@ def plots_of(report: Report | RetrievalReport) -> list[Plot]:
     found = []
     if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
         found += [
-            Plot("risk", "Risk over coverage, with its 95 % band", partial(_risk_over_coverage, report)),
+            Plot("risk", "Risk over coverage, with 95 % intervals", partial(_risk_over_coverage, report)),
             Plot("items", "Mean absolute error per item, with 95 % intervals", partial(_error_per_item, report)),
         ]
     if any(experiment.calibration for experiment in report.experiments):
@@ -96,7 +96,7 @@ def plots_of(report: Report | RetrievalReport) -> list[Plot]:
 
 
 def _risk_over_coverage(report: Report, axes: Axes) -> None:
-    """The risk curve of each mode, with its band."""
+    """The risk curve of each mode, with the intervals at the coverages of the grid."""
     for experiment in report.experiments:
         mode, chosen = experiment.results.mode, experiment.selective_prediction.chosen
         if not chosen.curve:
@@ -104,15 +104,9 @@ def _risk_over_coverage(report: Report, axes: Axes) -> None:
         coverages = [0.0, *(point.coverage for point in chosen.curve)]
         risks = [chosen.curve[0].selective_risk, *(point.selective_risk for point in chosen.curve)]
         colour = _COLOUR_OF[mode]
-        axes.fill_between(
-            [point.coverage for point in chosen.band],
-            [point.low for point in chosen.band],
-            [point.high for point in chosen.band],
-            step="pre",
-            color=colour,
-            alpha=0.15,
-            linewidth=0,
-        )
+        grid = {float(name): at.risk for name, at in chosen.risk_at_coverage.items() if at.risk.high is not None}
+        lows, highs = ([getattr(risk, end) for risk in grid.values()] for end in ("low", "high"))
+        axes.fill_between(list(grid), lows, highs, color=colour, alpha=0.15, linewidth=0)
         axes.plot(coverages, risks, color=colour, drawstyle="steps-pre", linewidth=1.4, label=_words(mode))
         axes.plot(coverages[1:], risks[1:], color=colour, marker="o", markersize=3, linestyle="none")
     axes.set(xlabel="coverage (share of all items)", ylabel="risk (mean loss of taken items)", xlim=(0, 1))

@@ -15,7 +15,6 @@ from schemas.values.differences import Measures, RetrievalMeasures
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import FailureCounts, IndexIdentity, RunOrigin, SettingValue
 from schemas.values.scoring import (
-    BandPoint,
     BinaryMetrics,
     InferenceType,
     Interval,
@@ -203,8 +202,6 @@ class ChosenConfidence(Value):
     risk_at_coverage: dict[str, RiskAtCoverage]
     """By coverage."""
     curve: tuple[RiskCoveragePoint, ...]
-    band: tuple[BandPoint, ...]
-    """The 95 % interval around the curve, point by point."""
 
 
 class SelectivePrediction(Value):

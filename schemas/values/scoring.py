@@ -191,16 +191,6 @@ class RiskCoveragePoint(Value):
     """Their summed loss / all items."""
 
 
-class BandPoint(Value):
-    """The risk at a coverage, with its 95 % percentile interval over the resamples that reach it."""
-
-    coverage: float
-    risk: float
-    """Of the first step that reaches the coverage."""
-    low: float
-    high: float
-
-
 class ReliabilityBin(Value):
     """The scored items whose confidence falls between two bounds."""
 

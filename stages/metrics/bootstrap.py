@@ -109,18 +109,12 @@ def interval_of(value: float | None, around: Floats, *, is_of_few: bool, level: 
     if is_of_few:
         low = high = None
     elif value is not None and len(valid) >= 2:
-        low, high = bounds_of(valid, level=level)
+        outside = round(100 * (1 - level) / 2, 9)
+        low, high = map(float, np.percentile(valid, [outside, round(100 - outside, 9)]))
         std = float(np.std(valid, ddof=1))
     return Interval(
         value=value, low=low, high=high, std=std, drop_rate=1 - len(valid) / len(around), resamples=len(around)
     )
-
-
-def bounds_of(values: Floats, *, level: float = LEVEL) -> tuple[float, float]:
-    """The percentiles that leave out half of 1 - level on either side."""
-    outside = round(100 * (1 - level) / 2, 9)
-    low, high = np.percentile(values, [outside, round(100 - outside, 9)])
-    return float(low), float(high)
 
 
 def _are_few(alone: Floats) -> bool:

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from schemas.values.differences import Measures
 from schemas.values.participants import ITEM_SCORES
-from schemas.values.scoring import BandPoint, RiskCoveragePoint
-from stages.metrics import bootstrap
-from stages.metrics.bootstrap import bounds_of, resampled
+from schemas.values.scoring import RiskCoveragePoint
 from stages.metrics.confidence import Confidence
 from stages.metrics.scores import ITEMS, Cohort, Draws, Floats, everybody_once, ratio
 
@@ -208,30 +206,6 @@ def curve_metrics(cohort: Cohort, draws: Draws, *, confidence: Confidence, measu
         "augrc_truncated": augrc_truncated,
         **dict(zip(names, risks_reaching(curve, measures.coverage_grid), strict=True)),
     }
-
-
-def risk_band(
-    cohort: Cohort, *, confidence: Confidence, coverages: Sequence[float], measures: Measures
-) -> tuple[BandPoint, ...]:
-    """The band at those of ascending coverages that the cohort reaches; the risk is that of the first step to reach it.
-    A resample that ends before a coverage does not count there. Near Cmax this is about half of them. There is no band
-    around the scores of fewer than LEAST participants."""
-    if np.count_nonzero(cohort.scored_items) < bootstrap.LEAST:
-        return ()
-    confidences = cohort.of_items(confidence)
-
-    def risks(draws: Draws) -> dict[float, Floats]:
-        curve = curve_of(cohort, draws, confidences=confidences, loss=measures.loss)
-        return dict(zip(coverages, risks_reaching(curve, coverages), strict=True))
-
-    here, around = risks(everybody_once(cohort)), resampled(risks, len(cohort), measures)
-    band = []
-    for coverage in coverages:
-        (risk,), reaching = here[coverage], around[coverage][~np.isnan(around[coverage])]
-        if not np.isnan(risk) and len(reaching):
-            low, high = bounds_of(reaching)
-            band.append(BandPoint(coverage=coverage, risk=float(risk), low=low, high=high))
-    return tuple(band)
 
 
 WHOLE = 1000

@@ -5,7 +5,7 @@ Temperature: Guo et al. 2017 (arXiv 1706.04599). Logistic: Platt 1999. Isotonic:
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -28,7 +28,7 @@ from schemas.values.scoring import Interval, ItemScore, ReliabilityBin
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant, variant_named
 from stages.metrics.scores import ITEMS, Cohort, Floats, cmax, together
-from stages.metrics.selective import areas, curve_metrics, losses, risk_band, risk_coverage_curve
+from stages.metrics.selective import areas, curve_metrics, losses, risk_coverage_curve
 from stages.reports.results import cohort_of_jobs
 
 PREFIX = "calibrated:"
@@ -122,9 +122,6 @@ def _errors(cohort: Cohort, confidence: Confidence) -> CalibrationErrors | None:
     )
 
 
-_PERCENTS = tuple(step / 100 for step in range(1, 101))
-
-
 def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
     """All confidences that the run has the signals for. Raises Refused if the requested one is not among them.
     `variant` is what the requested name means. While nothing is scored, the signals are unknown, and no confidence is
@@ -169,8 +166,6 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
     intervals = bootstrap_all(partial(curve_metrics, confidence=confidence, measures=measures), cohort, measures)
     risks = {name: intervals.pop(name) for name in grid}
     curve = risk_coverage_curve(cohort, confidence=confidence, loss=measures.loss)
-    coverages = _of_band([point.coverage for point in curve])
-    band = risk_band(cohort, confidence=confidence, coverages=coverages, measures=measures)
     return ChosenConfidence(
         confidence=measures.confidence,
         **intervals,
@@ -181,13 +176,7 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
             for name, coverage in grid.items()
         },
         curve=curve,
-        band=band,
     )
-
-
-def _of_band(curve: Sequence[float]) -> list[float]:
-    """Each percent, and each step of a curve that has no more steps than percents; of a longer one its end."""
-    return sorted({*_PERCENTS, *(curve if len(curve) <= len(_PERCENTS) else curve[-1:])})
 
 
 #: Used if the chosen confidence is not in 0..1.

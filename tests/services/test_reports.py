@@ -46,7 +46,7 @@ def test_the_page_is_well_formed_loads_nothing_and_has_no_text_of_a_subject() ->
     assert text.count("<svg") == 3
     ids = re.findall(r"\sid=([\"'].*?[\"'])", text)
     assert ids and len(ids) == len(set(ids))
-    for words in ("Risk over coverage, with its 95 % band", "MODEL_JUDGE_MODEL", "scoring_llm_timeout", "empty"):
+    for words in ("Risk over coverage, with 95 % intervals", "MODEL_JUDGE_MODEL", "scoring_llm_timeout", "empty"):
         assert words in found
     assert re.findall(r"https?:|//[a-z]|src=|@import|<link|<script", text) == []
     assert set(re.findall(r"url\((.)", text)) <= {"#"}

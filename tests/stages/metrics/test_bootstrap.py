@@ -10,11 +10,9 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
-from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import cohort_of, everybody_once, item_mae, item_mae_weighted, together
-from stages.metrics.selective import risk_band
-from tests.stages.metrics.builders import cohort, random_subjects
-from tests.stages.metrics.formulas import bootstrap, drawing, every_metric, risk_at
+from tests.stages.metrics.builders import random_subjects
+from tests.stages.metrics.formulas import bootstrap, drawing, every_metric
 
 
 def test_a_resample_has_the_values_of_a_cohort_of_its_own() -> None:
@@ -84,16 +82,3 @@ def test_fewer_than_ten_have_a_value_without_an_interval(monkeypatch: pytest.Mon
     assert [one.low is None for one in participants] == [False, True, True, True]
     assert [one.low is None for one in (*queries, *shares)] == [False, True, False, True]
     assert None not in [one.value for one in (*participants, *queries, *shares)]
-
-
-def test_the_band_is_that_of_the_risk_at_each_coverage_up_to_cmax() -> None:
-    three = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
-
-    first, second = risk_band(three, confidence=evidence_count, coverages=[0.1, 0.2, 0.26], measures=drawing(200, 1))
-
-    (draws,) = draw(len(three), resamples=200, seed=1)
-    for point in (first, second):
-        risks = risk_at(point.coverage)(three, draws)
-        assert (point.low, point.high) == pytest.approx(tuple(np.nanpercentile(risks, (2.5, 97.5))))
-    for alone in (cohort(("1", "2", "1")), cohort(("1", "2", "1"), ("-", "2"))):
-        assert risk_band(alone, confidence=evidence_count, coverages=[0.0625], measures=drawing(20)) == ()

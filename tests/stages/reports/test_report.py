@@ -9,7 +9,6 @@ import pytest
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.chat import ReaskReason, TokenSignals
-from schemas.values.differences import Measures
 from schemas.values.participants import (
     Decision,
     PHQ8Item,
@@ -22,13 +21,9 @@ from schemas.values.participants import (
 from schemas.values.reports import CalibratedConfidence, ReferenceCounts
 from schemas.values.runs import OutputTelemetry, ScoredJob, ScoredRun
 from schemas.values.scoring import Consistency, Draw, ItemScore, ParticipantScores
-from stages.metrics.confidence import Variant, evidence_count
-from stages.metrics.scores import cohort_of
 from stages.participants.validate import keep_all
-from stages.reports.calibration import selective_prediction
 from stages.reports.report import build_report, measures_of, reference_counts, report_sheet
 from stages.reports.tables import Remark, Sheet
-from tests.stages.metrics.builders import random_subjects
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, failed, job, labels, run, scores
 
@@ -233,18 +228,3 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
     assert counts[SLEEP] == ReferenceCounts(untagged=90, retrieved=5 + 1 + 3 + 1 + 7 + 2 + 3, dropped=dropped, shown=3)
     assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
     assert list(counts) == list(PHQ8Item)
-
-
-@pytest.mark.parametrize("is_long", [False, True])
-def test_the_band_has_each_percent_and_of_a_short_curve_each_step_and_of_a_long_one_its_end(is_long: bool) -> None:
-    cohort = cohort_of(random_subjects(20, seed=1, na_share=0.3))
-    items = [item for subject in cohort.subjects for item in subject.items.values()]
-    ranks = {id(item): float(rank) for rank, item in enumerate(items)}
-    variant = Variant((lambda item: ranks[id(item)]) if is_long else evidence_count, frozenset())
-
-    found = selective_prediction(cohort, variant=variant, measures=Measures(bootstrap_resamples=20)).chosen
-
-    steps = [point.coverage for point in found.curve]
-    percents = {percent / 100 for percent in range(1, 101) if percent / 100 <= steps[-1]}
-    assert (len(steps) > 100) is is_long
-    assert [point.coverage for point in found.band] == sorted(percents | set(steps[-1:] if is_long else steps))
