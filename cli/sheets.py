@@ -1,6 +1,5 @@
 """Results as tables: in the terminal, in LaTeX and as CSV."""
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -128,7 +127,6 @@ _ESCAPES = str.maketrans(
         "\r": " ",
     }
 )
-_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
 
 
 def as_latex(tables: Iterable[Table]) -> str:
@@ -140,9 +138,9 @@ def latex_escaped(text: str) -> str:
     r"""Text that LaTeX shows as it is.
 
     >>> latex_escaped("50 % of a_b: -0.5 [x]")
-    '50 \\% of a\\_b: $-$0.5 {[}x]'
+    '50 \\% of a\\_b: -0.5 {[}x]'
     """
-    return _MINUS.sub("$-$", text.translate(_ESCAPES))
+    return text.translate(_ESCAPES)
 
 
 def _latex_table(table: Table) -> str:
