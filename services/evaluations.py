@@ -117,7 +117,6 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
     found = await evaluations.answers(connection, run_id)
     if not found:
         raise Refused(f"Run r{run_id} has no answer to evaluate. `ragq show r{run_id}` shows how far its jobs are.")
-    unanswered = await evaluations.questions(connection, run_id) - len(found)
     references = sum(one.reference_answer is not None for one in found)
     return NewRun(
         kind=KIND,
@@ -127,7 +126,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
         request={
             "evaluates": run_id,
             "answers": len(found),
-            "unanswered": unanswered,
+            "unanswered": overview.jobs - len(found),
             "references": references,
             "profile_source": overview.request.get("profile_source"),
         },

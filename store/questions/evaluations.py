@@ -16,8 +16,6 @@ FROM job AS j JOIN queries AS q ON q.job_id = j.id JOIN results AS r ON r.query_
 
 NEWEST = "j.run_id = $1 AND r.id = (SELECT max(id) FROM results WHERE query_id = q.id) ORDER BY j.ordinal"
 
-QUESTIONS = "SELECT count(*) FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1"
-
 SCORED = """
 SELECT concat('j', j.id) AS job, j.subject AS query, j.status, (j.inputs ->> 'result_id')::bigint AS result_id,
        (SELECT r.query_id FROM results AS r WHERE r.id = (j.inputs ->> 'result_id')::bigint) AS query_id,
@@ -62,11 +60,6 @@ async def answer(connection: Connection, result_id: int) -> StoredAnswer | None:
     """One answer; None when it is gone."""
     row = await connection.fetchrow(f"{ANSWER} WHERE r.id = $1", result_id)
     return None if row is None else StoredAnswer(**dict(row))
-
-
-async def questions(connection: Connection, run_id: int) -> int:
-    """How many questions a run answers."""
-    return int(await connection.fetchval(QUESTIONS, run_id))
 
 
 async def scored(connection: Connection, run_id: int) -> list[EvaluatedAnswer]:
