@@ -380,17 +380,6 @@ class RankingStage(StrEnum):
     """The groups of the context, best first."""
 
 
-class RetrievalProvenance(Value):
-    """The corpora, models and rankers that ran: more than one if jobs differ."""
-
-    corpora: tuple[str, ...]
-    embedding_models: tuple[str, ...]
-    lexical: tuple[str, ...]
-    fusions: tuple[str, ...]
-    rankers: tuple[str, ...]
-    validators: tuple[str, ...]
-
-
 class QueryCounts(Value):
     """Counts of queries: submitted = without_judgement + without_relevant + judged."""
 
@@ -459,7 +448,8 @@ class RetrievalReport(Value):
     run_metadata: RunMetadata
     settings: dict[str, SettingValue]
     measures: RetrievalMeasures
-    provenance: RetrievalProvenance
+    provenance: dict[str, tuple[str, ...]]
+    """The corpora, models and methods that ran: more than one if jobs differ."""
     counts: QueryCounts
     stages: tuple[StageQuality, ...]
     """Rankings that no job stored are absent."""

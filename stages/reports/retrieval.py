@@ -12,7 +12,6 @@ from schemas.values.reports import (
     QueryCounts,
     QueryQuality,
     RankingStage,
-    RetrievalProvenance,
     RetrievalReport,
     StageQuality,
     ValidatorQuality,
@@ -208,16 +207,16 @@ def _stage_qualities(
         )
 
 
-def _provenance(queries: Sequence[RankedQuery]) -> RetrievalProvenance:
+def _provenance(queries: Sequence[RankedQuery]) -> dict[str, tuple[str, ...]]:
     retrieved = [query.retrieved for query in queries if query.retrieved is not None]
-    return RetrievalProvenance(
-        corpora=distinct(query.corpus for query in queries),
-        embedding_models=distinct(query.embedding_model for query in queries),
-        lexical=distinct(found.lexical for found in retrieved),
-        fusions=distinct(found.fusion for found in retrieved),
-        rankers=distinct(query.ranker for query in queries),
-        validators=distinct(query.validator for query in queries),
-    )
+    return {
+        "corpus": distinct(query.corpus for query in queries),
+        "embedder": distinct(query.embedding_model for query in queries),
+        "lexical": distinct(found.lexical for found in retrieved),
+        "fusion": distinct(found.fusion for found in retrieved),
+        "ranker": distinct(query.ranker for query in queries),
+        "validator": distinct(query.validator for query in queries),
+    }
 
 
 def _counts(run: QueryRun, judged: Sequence[tuple[RankedQuery, Rankings | None]]) -> QueryCounts:
@@ -238,17 +237,9 @@ def _counts(run: QueryRun, judged: Sequence[tuple[RankedQuery, Rankings | None]]
 
 def retrieval_sheet(report: RetrievalReport) -> Sheet:
     """The quality of every ranking, that of the validator, time, and what went wrong. No word of a query."""
-    run, measures, provenance = report.run_metadata, report.measures, report.provenance
+    run, measures = report.run_metadata, report.measures
     names = measure_names(measures.cutoff)
-    ran = {
-        "corpus": provenance.corpora,
-        "embedded by": provenance.embedding_models,
-        "lexical": provenance.lexical,
-        "fusion": provenance.fusions,
-        "ranker": provenance.rankers,
-        "validator": provenance.validators,
-    }
-    made_with = ", ".join(f"{what} {', '.join(found)}" for what, found in ran.items() if found)
+    made_with = ", ".join(f"{what} {', '.join(found)}" for what, found in report.provenance.items() if found)
     rankings = Table(
         "Rankings",
         ("ranking", "queries", "missing", "documents", *names),
