@@ -7,7 +7,7 @@ from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.values.documents import CorpusView, ListedWork
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
-from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
+from stages.reports.tables import Cell, Figure, Moment, Ref, State, Table
 from store.references.references import StoredIndex
 
 
@@ -130,7 +130,7 @@ def phrase_table(report: PhraseReport) -> Table:
 
 
 def _score(value: float | None, digits: int = 3) -> Cell:
-    return "" if value is None else Real(value, digits)
+    return "" if value is None else Figure(value, digits)
 
 
 def _uses(count: int | None) -> Cell:

@@ -13,7 +13,7 @@ from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOu
 from schemas.values.reports import RankingStage
 from schemas.values.scoring import LEAST
 from stages.reports.comparison import SUBJECTS, headline_measures
-from stages.reports.tables import Cell, Figure, Real, Ref, Remark, Sheet, Table
+from stages.reports.tables import Cell, Figure, Ref, Remark, Sheet, Table
 from stages.reports.words import NOT_AVAILABLE, bounds, counted, origin_words
 from stages.texts.characters import listed
 
@@ -86,7 +86,7 @@ def _pair(found: Comparison, metrics: Collection[str]) -> Table:
                 continue
             digits = 0 if name == "tokens" else 4 if has_rankings else 3
             delta = Figure(one.delta, digits, is_difference=True)
-            values = (Real(one.baseline, digits), Real(one.value, digits), "" if name == "overlap" else delta)
+            values = (Figure(one.baseline, digits), Figure(one.value, digits), "" if name == "overlap" else delta)
             rows.append((*([of] if has_rankings else []), name, *values, one.subjects))
     before, after = _names(found)
     columns = (*(["ranking", "measure"] if has_rankings else ["metric"]), before, after, "difference")
@@ -98,7 +98,7 @@ def _pair(found: Comparison, metrics: Collection[str]) -> Table:
 def _measure(found: Comparison, name: str) -> Table:
     before = found.runs[0]
     baseline = next((run.measures[found.headline][name].baseline for run in found.compared), None)
-    rows: list[tuple[Cell, ...]] = [(before, "", Real(baseline), "", "", "")]
+    rows: list[tuple[Cell, ...]] = [(before, "", Figure(baseline), "", "", "")]
     clear = []
     for place, run in enumerate(found.compared, start=1):
         one = run.measures[found.headline][name]
@@ -106,7 +106,7 @@ def _measure(found: Comparison, name: str) -> Table:
         own = {key: values[place] for key, values in found.settings.items() if values[place] != values[0]}
         settings = ", ".join(f"{key}={value}" for key, value in own.items())
         compared = Ref(run.run_id, f"/runs/compare?runs={before},{run.run_id}")
-        rows.append((compared, settings, Real(one.value), Figure(one.delta), corrected.bounds, one.subjects))
+        rows.append((compared, settings, Figure(one.value), Figure(one.delta), corrected.bounds, one.subjects))
         clear += [run.run_id] if corrected.is_clear else []
     columns = ("run", "settings", "value", "difference", "corrected", SUBJECTS[found.kind])
     return Table(name, columns, tuple(rows), texts=("settings",), place="paper", chosen=tuple(clear))

@@ -16,7 +16,7 @@ from schemas.values.evaluations import (
 from stages.metrics.bootstrap import share_interval
 from stages.reports.costs import cost_words
 from stages.reports.report import failure_tables
-from stages.reports.tables import Figure, Real, Ref, Remark, Sheet, Table
+from stages.reports.tables import Figure, Ref, Remark, Sheet, Table
 
 MEASURES: Final[Mapping[str, str]] = {
     "citation_precision": "citations whose source supports the sentence, alone or as a part that it needs",
@@ -91,7 +91,7 @@ def evaluation_sheet(report: EvaluationReport) -> Sheet:
                 one.query if one.query_id is None else Ref(one.query, f"/rag/{one.query_id}/results/{one.result_id}"),
                 Ref(one.job, f"/jobs/{one.job[1:]}"),
                 one.status.value,
-                *(Real(one.shares.get(name)) for name in MEASURES),
+                *(Figure(one.shares.get(name)) for name in MEASURES),
             )
             for one in report.answers
         ),

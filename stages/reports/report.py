@@ -20,7 +20,7 @@ from stages.reports.calibration import calibrated_confidence, calibration, selec
 from stages.reports.costs import cost_words, run_timings, telemetry
 from stages.reports.results import cohort_of_jobs, draws_of, results_of, unresolved_counts
 from stages.reports.score_table import baseline_remarks, baselines, by_name
-from stages.reports.tables import Cell, Figure, Real, Remark, Sheet, Table, by_column
+from stages.reports.tables import Cell, Figure, Remark, Sheet, Table, by_column
 from stages.reports.words import (
     counted,
     counts_or_none,
@@ -374,7 +374,7 @@ def _items(report: Report) -> Table:
         columns[f"{mode} n"] = {item: found.count for item, found in per_item.items()}
         columns[f"{mode} N/A"] = {item: found.na_count for item, found in per_item.items()}
         for name, baseline in zip(("median's", "mode's"), by_name(one.baselines).values(), strict=False):
-            columns[f"{mode} {name}"] = {item: Real(found.value) for item, found in baseline.per_item.items()}
+            columns[f"{mode} {name}"] = {item: Figure(found.value) for item, found in baseline.per_item.items()}
     notes = ("n: participants with a score for the item.",)
     return by_column("Mean absolute error per item", "item", columns, notes=notes, place="paper")
 
@@ -434,15 +434,15 @@ def _calibrated(report: Report) -> Iterator[Table]:
 
 def _draws(found: ModeDraws) -> Table:
     """The same work in other draws, and how far they are apart."""
-    coverage, mae = found.prediction_coverage, found.item_mae_weighted
-    rows: list[tuple[Cell, ...]] = [
-        (str(of.draw), of.run_id, of.evaluated, Real(of.prediction_coverage, is_share=True), Real(of.item_mae_weighted))
-        for of in found.draws
+    coverages, maes = found.prediction_coverage, found.item_mae_weighted
+    rows: list[tuple[Any, ...]] = [
+        *((str(of.draw), of.run_id, of.evaluated, of.prediction_coverage, of.item_mae_weighted) for of in found.draws),
+        ("mean", "", "", coverages.mean, maes.mean),
+        ("standard deviation", "", "", coverages.std, maes.std),
     ]
-    rows.append(("mean", "", "", Real(coverage.mean, is_share=True), Real(mae.mean)))
-    rows.append(("standard deviation", "", "", Real(coverage.std, is_share=True), Real(mae.std)))
+    cells = tuple((*of, Figure(coverage, is_share=True), Figure(mae)) for *of, coverage, mae in rows)
     columns = ("draw", "run", "evaluated", "coverage %", "MAE weighted")
-    return Table(f"Draws, {found.mode.value}", columns, tuple(rows), texts=("run",))
+    return Table(f"Draws, {found.mode.value}", columns, cells, texts=("run",))
 
 
 def _references(report: Report) -> Iterator[Table]:
@@ -477,7 +477,7 @@ def _participants(report: Report) -> Iterator[Table]:
                         for item in PHQ8Item
                     ),
                     *(total, "" if subject.ground_truth_total is None else subject.ground_truth_total),
-                    *(Real(subject.mae_available), subject.error or ""),
+                    *(Figure(subject.mae_available), subject.error or ""),
                 )
             )
         columns = ("participant", *PHQ8Item, "total", "truth", "MAE", "error")

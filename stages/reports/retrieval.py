@@ -21,7 +21,7 @@ from stages.metrics.selective import measure_names, measure_rankings
 from stages.queries.retrieve import best_ranks
 from stages.reports.costs import cost_words, run_timings, telemetry
 from stages.reports.report import distinct, failure_tables, run_metadata, settings_table, telemetry_tables
-from stages.reports.tables import Figure, Real, Remark, Sheet, Table
+from stages.reports.tables import Figure, Remark, Sheet, Table
 from stages.reports.words import origin_words
 
 
@@ -245,7 +245,7 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
         ("ranking", "queries", "missing", "documents", *names),
         tuple(
             (
-                *(one.stage.value, one.queries, one.missing, Real(one.mean_documents, 1)),
+                *(one.stage.value, one.queries, one.missing, Figure(one.mean_documents, 1)),
                 *(Figure(one.measures[name], 4) for name in names),
             )
             for one in report.stages
@@ -259,7 +259,7 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
         tuple(
             (
                 *(one.query, one.job, one.status.value, one.relevant),
-                *(Real(one.stages[stage][names[0]]) if stage in one.stages else "" for stage in stages),
+                *(Figure(one.stages[stage][names[0]]) if stage in one.stages else "" for stage in stages),
             )
             for one in report.queries
         ),
@@ -271,7 +271,7 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
         "Time",
         ("stage", "attempts", "seconds per query", "seconds in all"),
         tuple(
-            (stage, one.attempts, Real(one.seconds / one.attempts if one.attempts else None), Real(one.seconds, 1))
+            (stage, one.attempts, Figure(one.seconds / one.attempts if one.attempts else None), Figure(one.seconds, 1))
             for stage, one in report.timings.cost.stages.items()
         ),
     )

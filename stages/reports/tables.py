@@ -11,9 +11,9 @@ from stages.reports.words import bounds, number, percent
 
 
 class Figure(NamedTuple):
-    """A number with its interval."""
+    """A number, with its interval where it has one."""
 
-    interval: Interval
+    number: Interval | float | None
     digits: int = 3
     is_share: bool = False
     """Shown in per cent."""
@@ -23,32 +23,26 @@ class Figure(NamedTuple):
     @property
     def value(self) -> str:
         """The number in words."""
-        return percent(self.interval.value) if self.is_share else number(self.interval.value, self.digits)
+        found = self.number.value if isinstance(self.number, Interval) else self.number
+        return percent(found) if self.is_share else number(found, self.digits)
 
     @property
     def bounds(self) -> str:
-        """The interval in words; empty without a number."""
-        return bounds(self.interval, 1, scale=100) if self.is_share else bounds(self.interval, self.digits)
+        """The interval in words; empty without one."""
+        if not isinstance(self.number, Interval):
+            return ""
+        return bounds(self.number, 1, scale=100) if self.is_share else bounds(self.number, self.digits)
 
     @property
     def is_clear(self) -> bool:
         """Whether it is a difference whose interval is without 0."""
-        low, high = self.interval.low, self.interval.high
-        return self.is_difference and low is not None and high is not None and low * high > 0
+        if not (self.is_difference and isinstance(self.number, Interval)):
+            return False
+        low, high = self.number.low, self.number.high
+        return low is not None and high is not None and low * high > 0
 
     def __str__(self) -> str:
         return f"{self.value} {self.bounds}".rstrip()
-
-
-class Real(NamedTuple):
-    """A number without an interval."""
-
-    number: float | None
-    digits: int = 3
-    is_share: bool = False
-
-    def __str__(self) -> str:
-        return percent(self.number) if self.is_share else number(self.number, self.digits)
 
 
 class Ref(NamedTuple):
@@ -81,7 +75,7 @@ class State(NamedTuple):
         return self.words
 
 
-Cell: TypeAlias = str | int | Real | Figure | Ref | Moment | State
+Cell: TypeAlias = str | int | Figure | Ref | Moment | State
 
 Place = Literal["paper", "screen", "page"]
 """Where a table is drawn: everywhere; on screens, pages and as CSV; or on pages alone."""
@@ -179,9 +173,9 @@ def as_csv(sheets: Iterable[Sheet]) -> str:
 
 def _numbers(cell: Cell) -> Iterator[tuple[Any, ...]]:
     match cell:
-        case Figure(interval=found):
+        case Figure(number=Interval() as found):
             yield found.value, found.low, found.high, found.std, found.resamples
-        case Real(number=value):
+        case Figure(number=value):
             yield value, None, None, None, None
         case int():
             yield cell, None, None, None, None
