@@ -138,38 +138,29 @@ def _alone(found: Comparison, names: Sequence[str]) -> Iterator[Remark]:
 
 
 def _moved(found: Comparison, names: Sequence[str]) -> Iterator[Table | Remark]:
-    has_errors = len(found.compared) == 1 and found.kind == "participant"
-    if has_errors:
+    notes: tuple[str, ...] = ()
+    if len(found.compared) == 1 and found.kind == "participant":
         kinds = Counter(map(_kind, found.movements))
         yield Remark(f"Items: {', '.join(f'{kinds[kind]} {kind}' for kind in ('lost', 'gained', 'changed'))}.", False)
+        notes = ("Lost: scored in the first run alone.",)
     if not found.movements:
         return
     item = ("item", "truth") if found.kind == "participant" else ()
-    columns = ("subject", *item, *names, *(("change of the error",) if has_errors else ()))
     rows = tuple(
         (
             move.subject,
             *((move.item or "", "" if move.truth is None else move.truth) if item else ()),
             *(_value(move, place) for place in range(len(names))),
-            *((_error_change(move),) if has_errors else ()),
         )
         for move in found.movements
     )
-    note = "Lost: scored in the first run alone. A negative change of the error is nearer the truth."
-    notes = (note,) if has_errors else ()
+    columns = ("subject", *item, *names)
     yield Table(f"What moved: {found.measured}", columns, rows, notes, texts=("item",), is_listing=True)
 
 
 def _kind(move: Movement) -> str:
     before, after = move.values
     return "lost" if after is None else "gained" if before is None else "changed"
-
-
-def _error_change(move: Movement) -> str:
-    before, after = move.values
-    if before is None or after is None or move.truth is None:
-        return ""
-    return f"{abs(after - move.truth) - abs(before - move.truth):+.0f}"
 
 
 def _value(move: Movement, place: int) -> Cell:
