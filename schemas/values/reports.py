@@ -365,12 +365,8 @@ class RankingStage(StrEnum):
 
     DENSE = "dense"
     """By the vector of the original query."""
-    DENSE_ALL = "dense_all"
-    """By the best rank over all vectors; only if the query was expanded."""
     LEXICAL = "lexical"
     """By full text, with the original query."""
-    LEXICAL_ALL = "lexical_all"
-    """By the best rank over all texts; only if the query was expanded."""
     FUSED = "fused"
     RERANKED = "reranked"
     """All candidates by final score, before the selection for diversity."""

@@ -7,7 +7,7 @@ from schemas.statuses import JobStatus
 from schemas.values.costs import Prices
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import Decision
-from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
+from schemas.values.queries import QueryRun, QueryText, RankedQuery
 from schemas.values.reports import (
     QueryCounts,
     QueryQuality,
@@ -18,7 +18,6 @@ from schemas.values.reports import (
 )
 from stages.metrics.bootstrap import mean_intervals, share_interval
 from stages.metrics.selective import measure_names, measure_rankings
-from stages.queries.retrieve import best_ranks
 from stages.reports.costs import cost_words, run_timings, telemetry
 from stages.reports.report import distinct, failure_tables, run_metadata, settings_table, telemetry_tables
 from stages.reports.tables import Figure, Remark, Sheet, Table
@@ -107,8 +106,9 @@ def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> Ranki
 def chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence[int]]]:
     """The chunks of every ranking that the query's job stored, best first."""
     if query.retrieved is not None:
-        yield from _of_leg(query.retrieved, Leg.DENSE, RankingStage.DENSE, RankingStage.DENSE_ALL)
-        yield from _of_leg(query.retrieved, Leg.LEXICAL, RankingStage.LEXICAL, RankingStage.LEXICAL_ALL)
+        for found in query.retrieved.lists:
+            if found.text is QueryText.ORIGINAL:
+                yield RankingStage(found.leg), [hit.chunk_id for hit in found.hits]
         yield RankingStage.FUSED, [hit.chunk_id for hit in query.retrieved.fused]
     if query.ranking is not None:
         yield RankingStage.RERANKED, query.ranking
@@ -116,20 +116,6 @@ def chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence[
         yield RankingStage.SELECTED, query.selected
     if query.groups is not None:
         yield RankingStage.CONSOLIDATED, [chunk_id for group in query.groups for chunk_id in group]
-
-
-def _of_leg(
-    retrieved: RetrievedChunks, leg: Leg, alone: RankingStage, together: RankingStage
-) -> Iterator[tuple[RankingStage, Sequence[int]]]:
-    """A disabled leg has no lists, and so no ranking."""
-    lists = [found for found in retrieved.lists if found.leg is leg]
-    for found in lists:
-        if found.text is QueryText.ORIGINAL:
-            yield alone, [hit.chunk_id for hit in found.hits]
-    if len(lists) > 1:
-        # Of equal ranks the earlier list comes first.
-        best = best_ranks(lists)
-        yield together, sorted(best, key=best.__getitem__)
 
 
 def judged_queries(run: QueryRun) -> list[tuple[RankedQuery, Rankings | None]]:
