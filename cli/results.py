@@ -172,8 +172,6 @@ def diff(
         ragq diff r12 r15 --fail-if "mae increases" --fail-if "coverage decreases by more than .05"
         ragq diff r12 r13 r14 r15 --metric item_mae_weighted --csv > compared.csv
     """
-    if other_mode is not None and mode is None:
-        raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
     asked = [condition(words) for words in conditions]
     found = with_open_database(compare, [left, right, *more], mode=mode, other_mode=other_mode, measures=given(options))
     sheets = [comparison_sheet(one, metrics) for one in found]

@@ -228,15 +228,6 @@ class Calibration(Value):
     bins: tuple[ReliabilityBin, ...]
 
 
-class CalibrationErrors(Value):
-    """How far probabilities are from the scores that were exact; 0 is best in all."""
-
-    ece: float
-    """Expected calibration error over ten bins of equal width."""
-    brier: float
-    log_loss: float
-
-
 class CalibratedConfidence(Value):
     """A confidence that was calibrated on the scores of another run, of other participants."""
 
@@ -249,9 +240,10 @@ class CalibratedConfidence(Value):
     items: int
     """Scores that it was fitted on."""
     parameters: dict[str, float]
-    before: CalibrationErrors | None
-    """Of the confidence as it was, over the scores of this report; None if it is no probability."""
-    after: CalibrationErrors | None
+    before: dict[str, float] | None
+    """How far the confidence was from the scores of this report that are exact, 0 being best: the expected calibration
+    error over ten bins (`ece`), the Brier score (`brier`) and `log_loss`. None if it was no probability."""
+    after: dict[str, float] | None
     """None without a score."""
 
 

@@ -155,15 +155,6 @@ class TotalMetrics(Value):
     severity_accuracy: float | None
 
 
-class Confusion(Value):
-    """Participants by prediction and truth; positive is depressed."""
-
-    true_positive: int
-    false_positive: int
-    true_negative: int
-    false_negative: int
-
-
 class BinaryMetrics(Value):
     """Predictions of depression, over the participants whose bounds allow only one."""
 
@@ -176,7 +167,8 @@ class BinaryMetrics(Value):
     recall: float | None
     f1: float | None
     auroc: float | None
-    confusion: Confusion
+    confusion: dict[str, int]
+    """`true_positive`, `false_positive`, `true_negative` and `false_negative`; positive is depressed."""
 
 
 class RiskCoveragePoint(Value):
@@ -267,22 +259,15 @@ class Draw(Value):
     prediction_coverage: float | None
 
 
-class Spread(Value):
-    """A figure over the draws that have it."""
-
-    mean: float | None
-    std: float | None
-    """Of a sample (ddof 1); None with fewer than two values."""
-
-
 class ModeDraws(Value):
     """The draws of one mode."""
 
     mode: AssessmentMode
     draws: tuple[Draw, ...]
     """Ascending by draw; the run of the report is one of them."""
-    item_mae_weighted: Spread
-    prediction_coverage: Spread
+    item_mae_weighted: dict[str, float | None]
+    """`mean` and `std` over the draws that have it; the latter of a sample (ddof 1), None with fewer than two."""
+    prediction_coverage: dict[str, float | None]
 
 
 class ModeScores(Value):

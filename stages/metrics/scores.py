@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
-from schemas.values.scoring import BinaryMetrics, Confusion, ItemScore, Subject, TotalMetrics
+from schemas.values.scoring import BinaryMetrics, ItemScore, Subject, TotalMetrics
 from stages.participants.score_reply import severity_of
 
 Floats = NDArray[np.float64]
@@ -139,7 +139,7 @@ def binary_metrics(cohort: Cohort, *, threshold: int) -> BinaryMetrics:
     return BinaryMetrics(
         subjects=len(cohort),
         predicted=sum(confusion.values()),
-        confusion=Confusion(**confusion),
+        confusion=confusion,
         **_known(binary_rates(cohort, everybody_once(cohort), threshold=threshold)),
     )
 

@@ -18,7 +18,6 @@ from schemas.values.participants import AssessmentMode
 from schemas.values.reports import (
     CalibratedConfidence,
     Calibration,
-    CalibrationErrors,
     ChosenConfidence,
     RiskAtCoverage,
     SelectivePrediction,
@@ -109,17 +108,14 @@ def _parsed(name: str) -> tuple[str, list[Variant]]:
     return method, [variant_named(one) for one in names.split("+")]
 
 
-def _errors(cohort: Cohort, confidence: Confidence) -> CalibrationErrors | None:
+def _errors(cohort: Cohort, confidence: Confidence) -> dict[str, float] | None:
     """None without a score, or for a confidence that is no probability."""
     found = cohort.of_items(confidence)[cohort.is_scored]
     if not len(found) or np.any((found < 0) | (found > 1)):
         return None
     exact = cohort.errors[cohort.is_scored] == 0
-    return CalibrationErrors(
-        ece=expected_calibration_error(cohort, confidence=confidence),
-        brier=brier(found, exact),
-        log_loss=log_loss(found, exact),
-    )
+    ece = expected_calibration_error(cohort, confidence=confidence)
+    return {"ece": ece, "brier": brier(found, exact), "log_loss": log_loss(found, exact)}
 
 
 def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:

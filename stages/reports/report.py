@@ -422,7 +422,7 @@ def _calibrated(report: Report) -> Iterator[Table]:
             on = f"{found.fitted_on} {found.split or ''}".rstrip()
             sides = (found.before, found.after)
             errors = (
-                " -> ".join(number(None if side is None else getattr(side, name)) for side in sides)
+                " -> ".join(number(None if side is None else side[name]) for side in sides)
                 for name in ("ece", "brier", "log_loss")
             )
             rows.append((one.results.mode.value, on, found.participants, found.items, parameters, *errors))
@@ -437,8 +437,8 @@ def _draws(found: ModeDraws) -> Table:
     coverages, maes = found.prediction_coverage, found.item_mae_weighted
     rows: list[tuple[Any, ...]] = [
         *((str(of.draw), of.run_id, of.evaluated, of.prediction_coverage, of.item_mae_weighted) for of in found.draws),
-        ("mean", "", "", coverages.mean, maes.mean),
-        ("standard deviation", "", "", coverages.std, maes.std),
+        ("mean", "", "", coverages["mean"], maes["mean"]),
+        ("standard deviation", "", "", coverages["std"], maes["std"]),
     ]
     cells = tuple((*of, Figure(coverage, is_share=True), Figure(mae)) for *of, coverage, mae in rows)
     columns = ("draw", "run", "evaluated", "coverage %", "MAE weighted")

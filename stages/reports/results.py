@@ -22,7 +22,7 @@ from schemas.values.runs import (
     ReportedFailure,
     ScoredJob,
 )
-from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Spread, Subject
+from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Subject
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
     Cohort,
@@ -207,9 +207,9 @@ def item_errors(scores: Mapping[PHQ8Item, int | None] | None, truth: Mapping[PHQ
     return [abs(score - truth[item]) for item, score in scores.items() if score is not None]
 
 
-def _spread(values: Iterable[float | None]) -> Spread:
+def _spread(values: Iterable[float | None]) -> dict[str, float | None]:
     known = [value for value in values if value is not None]
-    return Spread(mean=fmean(known) if known else None, std=stdev(known) if len(known) > 1 else None)
+    return {"mean": fmean(known) if known else None, "std": stdev(known) if len(known) > 1 else None}
 
 
 _MOST_FAILING = 10

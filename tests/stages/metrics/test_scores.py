@@ -5,7 +5,6 @@
 
 import pytest
 
-from schemas.values.scoring import Confusion
 from stages.metrics.scores import binary_metrics, has_total
 from tests.stages.metrics.builders import cohort
 
@@ -34,7 +33,7 @@ def test_binary_measures_of_a_worked_example() -> None:
 def test_the_threshold_holds_for_prediction_and_truth() -> None:
     found = binary_metrics(cohort((LOW, LOW), (HIGH, LOW)), threshold=4)
 
-    assert found.confusion == Confusion(true_positive=2, false_positive=0, true_negative=0, false_negative=0)
+    assert found.confusion == {"true_positive": 2, "false_positive": 0, "true_negative": 0, "false_negative": 0}
 
 
 @pytest.mark.parametrize(
