@@ -8,13 +8,13 @@ import click
 from cli.config import with_database, with_open_database
 from cli.ids import RUN, TARGET
 from cli.new_runs import conclude, print_estimates, run_options
-from cli.options import Choice, request_options, requested, values_option
+from cli.options import Choice, Typed, request_options, requested, values_option
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
-from services.forks import Forked, ForkRequest, fork, plan_fork
+from services.forks import Forked, ForkRequest, fork_each, grid_points, plan_fork
 from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.words import counted
 from store.runs import overviews
@@ -23,7 +23,18 @@ from store.runs import overviews
 _LISTED = 10
 
 
-from_option = click.option(
+def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
+    name, equals, text = value.partition("=")
+    values = tuple(part.strip() for part in text.split(","))
+    if not (name and equals and all(values)):
+        example = "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.5,0.6"
+        raise ValueError(f"{value!r} is not of the form NAME=VALUE,VALUE, such as {example}.")
+    return name, values
+
+
+@click.command("fork")
+@click.argument("target", metavar="RUN|JOB", type=TARGET)
+@click.option(
     "--from",
     "stage",
     type=Choice(STAGES),
@@ -31,14 +42,15 @@ from_option = click.option(
     required=True,
     help="The first stage that is computed; what the stages before it stored is kept.",
 )
-
-
-@click.command("fork")
-@click.argument("target", metavar="RUN|JOB", type=TARGET)
-@from_option
 @values_option(
     "Another value of a setting, or of the preset, that this stage or a later one reads. May be repeated.",
     "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6",
+)
+@click.option(
+    "--grid",
+    type=Typed("NAME=V1,V2", _grid_values),
+    multiple=True,
+    help="Values of one setting, with a fork for each, and for every combination if repeated.",
 )
 @click.option("--name", metavar="NAME", help="Name of the fork, which no other run has; commands take it for RUN.")
 @click.option("--new", "always_new", is_flag=True, help="Store another fork even if the same one is stored.")
@@ -47,6 +59,7 @@ def fork_command(
     target: Target,
     stage: str,
     values: dict[str, str],
+    grid: tuple[tuple[str, tuple[str, ...]], ...],
     name: str | None,
     always_new: bool,
     dry_run: bool,
@@ -58,22 +71,27 @@ def fork_command(
     The fork copies what the stages before it stored: nothing of that is embedded or asked again. Its subjects,
     reference index, corpus or vocabulary, and prompt templates are those of the parent. Jobs whose earlier stages are
     not stored are named and left out. A setting that an earlier stage reads is refused, with the stage to fork from.
-    The same fork again finds its run.
+    The same fork again finds its run. `ragq diff` compares a run with several forks.
 
     \b
     Example:
         ragq fork r12 --from rerank --set EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6 --wait
         ragq fork r20 --from rerank --set retrieval.mmr_lambda=0.5 --name diverse
+        ragq fork r20 --from retrieve --grid retrieval.dense_weight=0.3,0.5,0.7 --wait
         ragq fork r12 --from score --set MODEL_QUANTITATIVE_MODEL=gemma3:27b --dry-run
         ragq fork j345 --from score --json
     """
-    request = ForkRequest(target=target, stage=stage, values=values)
+    points = grid_points(dict(grid))
+    if name is not None and len(points) > 1:
+        raise click.UsageError("--name goes with one fork.")
+    requests = [ForkRequest(target=target, stage=stage, values={**values, **point}) for point in points]
     if dry_run:
-        print_estimates([partial(plan_fork, request=request)], as_json=as_json)
+        print_estimates([partial(plan_fork, request=request) for request in requests], as_json=as_json)
         return
-    forked = with_open_database(fork, request, name=name, always_new=always_new)
-    report_fork(forked, stage)
-    conclude([forked], wait=wait, as_json=as_json, **{"parent": f"r{forked.parent_id}", "from": stage})
+    forked = with_open_database(fork_each, requests, name=name, always_new=always_new)
+    for one in forked:
+        report_fork(one, stage)
+    conclude(forked, wait=wait, as_json=as_json, **{"parent": f"r{forked[0].parent_id}", "from": stage})
 
 
 def report_fork(forked: Forked, stage: str) -> None:

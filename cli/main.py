@@ -42,7 +42,6 @@ _SECTIONS = {
         "query": ("cli.query", "query", "Show questions, edit them and run their stages."),
         "retry": ("cli.fork", "retry", "Continue failed jobs with the stage that failed."),
         "fork": ("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),
-        "sweep": ("cli.results", "sweep", "Fork a run at every point of a grid, and compare."),
         "pause": ("cli.fork", "pause", "Pause unfinished jobs."),
         "resume": ("cli.fork", "resume", "Continue paused jobs."),
         "cancel": ("cli.fork", "cancel", "End unfinished and paused jobs; stored work is kept."),
@@ -77,7 +76,7 @@ COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in sec
 REFUSED, SOME_FAILED, INTERRUPTED = 1, 3, 130
 
 #: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
-_ONE_THREAD = ("report", "diff", "sweep")
+_ONE_THREAD = ("report", "diff")
 
 
 class AllCommands(click.Group):

@@ -1,4 +1,4 @@
-"""The results of runs: `ragq report`, `ragq plot`, `ragq diff`, `ragq sweep` and `ragq evaluate`."""
+"""The results of runs: `ragq report`, `ragq diff` and `ragq evaluate`."""
 
 import sys
 from functools import partial
@@ -9,11 +9,9 @@ import click
 
 from cli.config import known_prices, with_database, with_open_database
 from cli.files import read_file
-from cli.fork import from_option
 from cli.ids import RUN
-from cli.main import INTERRUPTED
 from cli.new_runs import conclude, print_estimates, run_options
-from cli.options import FILE, Choice, Typed, given, request_options, together, values_option
+from cli.options import FILE, Choice, given, request_options, together, values_option
 from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, print_text, spaced
 from cli.sheets import Write, draw_sheets, paper_options
 from schemas.values.differences import Measures, RetrievalMeasures
@@ -21,18 +19,13 @@ from schemas.values.evaluations import EvaluationReport, JudgeQuality
 from schemas.values.participants import AssessmentMode
 from schemas.values.reports import Report, RetrievalReport
 from services.evaluations import evaluate, evaluation_report, plan_evaluation, quality_of_judge, sheet_of_labels
-from services.reports import compare, grid_points, report_of, report_page, run_sweep, sheet_of, write_plots
+from services.reports import compare, report_of, report_page, sheet_of, write_plots
 from stack.home import write_private
 from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
 from stages.reports.report import retrieval_measures_of
 from stages.reports.words import bounds, counted, number
 from store.runs import overviews
 from store.views import reported_run
-
-metric_option = click.option(
-    "--metric", "metrics", metavar="NAME", multiple=True, help="A measure to show instead of all. May be repeated."
-)
-
 
 measure_options = together(
     request_options(Measures, *Measures.model_fields),
@@ -138,7 +131,9 @@ _MODES = Choice(AssessmentMode)
     "'ndcg@10 decreases by more than .02', or if too few subjects have an interval. Can be repeated.",
 )
 @measure_options
-@metric_option
+@click.option(
+    "--metric", "metrics", metavar="NAME", multiple=True, help="A measure to show instead of all. May be repeated."
+)
 @paper_options
 @click.option(
     "--json",
@@ -185,63 +180,6 @@ def diff(
     if decided is not None:
         draw(*gate_words(decided), err=True)
         sys.exit(0 if decided.passed else GATE_FAILED)
-
-
-def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
-    name, equals, text = value.partition("=")
-    values = tuple(part.strip() for part in text.split(","))
-    if not (name and equals and all(values)):
-        example = "EMBEDDING_MIN_REFERENCE_SIMILARITY=0.5,0.6"
-        raise ValueError(f"{value!r} is not of the form NAME=VALUE,VALUE, such as {example}.")
-    return name, values
-
-
-CHOSEN_HERE: Final = (
-    "A point that is chosen on these subjects looks better than it is; its settings on another split show how good."
-)
-
-
-@click.command()
-@click.argument("parent", metavar="RUN", type=RUN)
-@from_option
-@click.option(
-    "--grid",
-    type=Typed("NAME=V1,V2", _grid_values),
-    multiple=True,
-    required=True,
-    help="Values of one setting; every combination is a point.",
-)
-@metric_option
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode.")
-def sweep(
-    parent: int, stage: str, grid: tuple[tuple[str, tuple[str, ...]], ...], metrics: tuple[str, ...], as_json: bool
-) -> None:
-    """Fork a run at every point of a grid, wait for the forks, and compare them with the run in one table.
-
-    Differences are paired by subject and have two intervals: 95 %, and corrected for the number of points (Bonferroni).
-    Forks copy what the stages before --from stored. The same sweep again continues: forks that are stored are taken,
-    failed jobs are retried.
-
-    Ctrl-C stops waiting, and the forks that are stored continue. Exit code 130 then.
-
-    \b
-    Example:
-        ragq sweep r12 --from rerank --grid EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6
-        ragq sweep r12 --from rerank --grid RAGQ_RERANKER_BATCH_SIZE=4,8
-        ragq sweep r20 --from retrieve --grid retrieval.dense_weight=0.3,0.5,0.7 --metric ndcg@10
-    """
-    points = grid_points(dict(grid))
-    try:
-        made = with_open_database(run_sweep, parent, stage, points)
-    except KeyboardInterrupt:
-        print_text("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
-        raise SystemExit(INTERRUPTED) from None
-    found = with_open_database(compare, [parent, *made])
-    if as_json:
-        print_json(found)
-    else:
-        draw_sheets(comparison_sheet(one, metrics) for one in found)
-        print_text(CHOSEN_HERE, err=True)
 
 
 @click.command("evaluate")

@@ -1,5 +1,6 @@
 """Forks: a run computed again from a stage on, with other settings, on copies of what the stages before stored."""
 
+import itertools
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -41,6 +42,9 @@ _NOT_KEPT = frozenset({"moved_from", "takes_default", "shown"})
 _EXPANDING = frozenset({"expansion.enabled", "RAGQ_EXPANDER"})
 
 _LISTED = 5
+
+#: What `ragq diff` compares with one run.
+_MOST_POINTS = 49
 
 
 class LeftOut(Value):
@@ -109,6 +113,26 @@ async def fork(
     submitted = await submit_run(database, new, name=name, always_new=always_new, key=key)
     of_fork = {"parent_id": new.parent_id, "left_out": new.left_out, "without_stage": new.without_stage}
     return Forked(**vars(submitted) | of_fork)
+
+
+def grid_points(grid: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Every combination of the values, the last name varying fastest. Raises Refused for too many.
+
+    >>> grid_points({"A": ["1", "2"], "B": ["3"]})
+    [{'A': '1', 'B': '3'}, {'A': '2', 'B': '3'}]
+    """
+    points = list(itertools.product(*(dict.fromkeys(of) for of in grid.values())))
+    if len(points) > _MOST_POINTS:
+        raise Refused(f"The grid has {len(points)} points; {_MOST_POINTS} can be compared with their parent.")
+    return [dict(zip(grid, values, strict=True)) for values in points]
+
+
+async def fork_each(database: Database, requests: Sequence[ForkRequest], **options: Any) -> list[Forked]:
+    """Several forks with the options of `fork`, of which every one is checked before the first is stored."""
+    async with database.connection() as connection:
+        for request in requests:
+            await plan_fork(connection, request)
+    return [await fork(database, request, **options) for request in requests]
 
 
 async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:

@@ -1,11 +1,10 @@
 """The report of a run: its numbers, its tables, and a page that asks nobody for anything; what a run cost; and runs
-compared with the first of them, and sweeps, alike by commands, REST and pages."""
+compared with the first of them, alike by commands, REST and pages."""
 
 import asyncio
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -16,8 +15,7 @@ from schemas.values.evaluations import EvaluationReport
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.reports import Report, RetrievalReport
-from schemas.values.runs import ScoredRun, Target, run_number
-from services.forks import ForkRequest, fork, plan_fork
+from schemas.values.runs import ScoredRun, run_number
 from stages.reports.calibration import DEFAULT, is_calibrated
 from stages.reports.comparison import compare_queries, compare_scores
 from stages.reports.costs import run_cost
@@ -26,7 +24,7 @@ from stages.reports.report import build_report, measures_of, report_sheet, retri
 from stages.reports.retrieval import build_retrieval_report, retrieval_sheet
 from stages.reports.tables import Sheet
 from store.database import Connection, Database
-from store.runs import call_costs, forks, runs
+from store.runs import call_costs, runs
 from store.views import reported_run
 
 
@@ -187,41 +185,3 @@ def _in_mode(run: ScoredRun, mode: str) -> Side:
         has = " and ".join(run.modes)
         raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {has}.")
     return run, AssessmentMode(mode)
-
-
-Point = Mapping[str, str]
-
-
-_POLL_S: Final = 0.5
-
-
-def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
-    """Every combination of the values, the last name varying fastest. Raises Refused for more than one sweep takes.
-
-    >>> grid_points({"A": ["1", "2"], "B": ["3"]})
-    [{'A': '1', 'B': '3'}, {'A': '2', 'B': '3'}]
-    """
-    points: list[Point] = [
-        dict(zip(grid, values, strict=True))
-        for values in itertools.product(*(dict.fromkeys(of) for of in grid.values()))
-    ]
-    if len(points) >= MOST:
-        raise Refused(f"The grid has {len(points)} points; a sweep takes {MOST - 1} at most.")
-    return points
-
-
-async def run_sweep(
-    database: Database, parent_id: int, stage: str, points: Sequence[Point], *, wait: bool = True
-) -> list[int]:
-    """A fork of a run for each point; waits for all of them unless `wait` is false. Every point is checked before the
-    first is stored. A point whose fork is stored already takes that one, so that a sweep that was interrupted
-    continues. Raises as `plan_fork` does."""
-    requests = [ForkRequest(target=Target(parent_id, None), stage=stage, values=point) for point in points]
-    async with database.connection() as connection:
-        for request in requests:
-            await plan_fork(connection, request)
-    made = list(dict.fromkeys([(await fork(database, request)).run_id for request in requests]))
-    while wait:
-        wait = bool(await database.once(forks.unfinished, made))
-        await asyncio.sleep(_POLL_S)
-    return made

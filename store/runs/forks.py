@@ -81,10 +81,6 @@ SELECT $1, model, identity, is_from_submission FROM run_model WHERE run_id = $2
 ON CONFLICT (run_id, model) DO UPDATE SET identity = excluded.identity
 """
 
-UNFINISHED = f"""
-SELECT DISTINCT run_id FROM job WHERE run_id = ANY($1::bigint[]) AND status IN {jobs.OPEN_JOBS} ORDER BY run_id
-"""
-
 FAMILY = """
 SELECT p.id AS parent_id, r.request #>> '{fork,from}' AS stage, (r.request #>> '{fork,run}')::bigint AS named,
        (SELECT coalesce(jsonb_object_agg(c.id, c.request #>> '{fork,from}'), '{}')
@@ -184,11 +180,6 @@ async def store(
     await connection.execute(FIRST_OWN_STAGE, job_ids, stage)
     await connection.execute(MODELS, run_id, parent_id)
     return job_ids
-
-
-async def unfinished(connection: Connection, run_ids: Sequence[int]) -> list[int]:
-    """Those of the runs that have jobs which run, or will by themselves."""
-    return [row["run_id"] for row in await connection.fetch(UNFINISHED, list(run_ids))]
 
 
 async def family(connection: Connection, run_id: int) -> Family:

@@ -1,4 +1,4 @@
-"""`ragq report`, `diff`, `sweep`, `export`, `verify` and scores over stored runs.
+"""`ragq report`, `diff`, `export`, `verify` and scores over stored runs.
 
 test_shown.py has what they print; the numbers are those of `tests/stages/reports`.
 """
@@ -15,12 +15,11 @@ import pytest
 from schemas.errors import Refused
 from schemas.values.chat import ReaskReason
 from store.database import Connection
-from store.runs import forks
 from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 from tests.stages.reports.builders import labels, scores
 from tests.store.query_runs import store_corpus, store_query_run
-from tests.store.scored import NOTICES, TIMED_OUT, finish, forkable_run, import_labels, noticed_run, store_scored_run
+from tests.store.scored import NOTICES, TIMED_OUT, import_labels, noticed_run, store_scored_run
 
 FEW = ("--bootstrap-resamples", "2")
 
@@ -180,27 +179,6 @@ def test_rankings_are_reported_plotted_and_compared_without_a_word_of_a_question
     assert "text of the question" not in written
     assert (found["runs"], found["compared"][0]["subjects"]) == (["r1", "r2"], 2)
     assert plotted.stderr == "Wrote plots/r1-ranking.svg.\nWrote plots/r1-ranking.png.\n"
-
-
-def test_a_sweep_is_printed_as_json(ragq: Ragq, stored: Stored) -> None:
-    async def a_parent(connection: Connection) -> None:
-        await import_labels(connection, {316: labels("22222222")})
-        await forkable_run(connection, {316: scores("33333333")})
-
-    async def finish_forks(connection: Connection) -> None:
-        for run_id, digits in ((2, "22222222"), (3, "00000000")):
-            for job in await forks.parent_jobs(connection, run_id):
-                await finish(connection, job.id, ("score",), scores(digits))
-
-    stored(a_parent)
-    for chars in (10, 20):
-        ragq("fork", "r1", "--from", "score", "--set", f"RAGQ_SCORE_TEXT_CHARS={chars}")
-    stored(finish_forks)
-    grid = ("--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS=10,20", "--metric", "prediction_coverage")
-
-    (found,) = json.loads(ragq("sweep", "r1", *grid, "--json").stdout)
-
-    assert (found["runs"], [run["run_id"] for run in found["compared"]]) == (["r1", "r2", "r3"], ["r2", "r3"])
 
 
 def test_a_run_is_plotted_priced_written_to_a_file_and_checked(ragq: Ragq, stored: Stored) -> None:

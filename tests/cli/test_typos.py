@@ -22,7 +22,7 @@ def test_what_is_mistyped_or_does_not_go_together_is_wrong_usage_with_what_was_m
         ("fork r12 --from scroe", "Did you mean 'score'?"),
         ("corpus remove shelf tea", "'tea' is not the number of a work; `ragq corpus show CORPUS` has the numbers."),
         ("inspect r12", "'r12' is a run; `ragq show r12` lists its jobs."),
-        ("sweep r1 --from score --grid RAGQ_SCORE_TEXT_CHARS", "is not of the form NAME=VALUE,VALUE"),
+        ("fork r1 --from score --grid RAGQ_SCORE_TEXT_CHARS", "is not of the form NAME=VALUE,VALUE"),
         ("purge", "Give --older-than AGE, or --run RUN."),
         ("purge --older-than 90", "'90' is no age; write a number of hours, days or weeks"),
         ("submit --phrases p.txt", "--phrases goes with --vocabulary NAME"),

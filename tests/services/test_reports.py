@@ -1,4 +1,4 @@
-"""The page of a report, its plots, which runs can be compared, and sweeps of forks."""
+"""The page of a report, its plots, which runs can be compared, and forks at every point of a grid."""
 
 import re
 from typing import Any
@@ -7,8 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.runs import Target
+from services.forks import ForkRequest, fork_each, grid_points
 from services.plots import plots_of
-from services.reports import compare, compared, grid_points, report_page, run_sweep
+from services.reports import compare, compared, report_page
 from stages.reports.report import build_report
 from store.database import Connection, Database
 from store.runs import forks
@@ -101,18 +103,22 @@ def test_a_grid_has_every_combination_once() -> None:
     assert grid_points({"A": ["1", "2", "1"], "B": ["x", "y"]}) == [{"A": a, "B": b} for a in "12" for b in "xy"]
 
 
-async def test_a_sweep_is_one_table_of_paired_differences(database: Database) -> None:
+async def forked(database: Database, parent: int, **grid: list[str]) -> list[int]:
+    points = grid_points(grid)
+    requests = [ForkRequest(target=Target(parent, None), stage="score", values=point) for point in points]
+    return [one.run_id for one in await fork_each(database, requests)]
+
+
+async def test_a_grid_of_forks_is_one_table_of_paired_differences(database: Database) -> None:
     """A parent whose items are 1 off, and two forks: one exact, the other 2 off."""
     async with database.connection() as connection:
         await import_labels(connection, TRUTH)
         parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
-    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
-    runs = await run_sweep(database, parent, "score", points, wait=False)
+    runs = await forked(database, parent, RAGQ_SCORE_TEXT_CHARS=["10", "20"])
     async with database.connection() as connection:
         for run_id, digits in zip(runs, ("22222222", "00000000"), strict=True):
             for job in await forks.parent_jobs(connection, run_id):
                 await finish(connection, job.id, ("score",), scores(digits))
-        assert await forks.unfinished(connection, runs) == []
     exact, far = runs
 
     (result,) = await compare(database, [parent, *runs])
@@ -124,16 +130,14 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
     assert len(result.movements) == len(PEOPLE) * 8
     assert result.movements[0].values == (3.0, 2.0, 0.0)
     # One that is repeated takes the forks that are stored.
-    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20", "30"]})
-    again = await run_sweep(database, parent, "score", points, wait=False)
+    again = await forked(database, parent, RAGQ_SCORE_TEXT_CHARS=["10", "20", "30"])
     assert (again[:2], len(again)) == ([exact, far], 3)
 
 
 async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database, connection: Connection) -> None:
     parent = (await forkable_run(connection, {316: scores("1")})).run_id
-    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10"], "RAGQ_SCORE_INPUT": ["transcript"]})
 
     with refused("fork-refused"):
-        await run_sweep(database, parent, "score", points)
+        await forked(database, parent, RAGQ_SCORE_TEXT_CHARS=["10"], RAGQ_SCORE_INPUT=["transcript"])
 
     assert await connection.fetchval("SELECT count(*) FROM run") == 1
