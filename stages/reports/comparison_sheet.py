@@ -134,7 +134,7 @@ def _alone(found: Comparison, names: Sequence[str]) -> Iterator[Remark]:
             if subjects:
                 yield Remark(f"{what}: {listed(subjects)}.", is_notice=False)
         if run.unlike_judgements:
-            yield Remark(f"{counted(run.unlike_judgements, 'common query')} judged otherwise, in no difference.")
+            yield Remark(f"Common queries judged otherwise, in no difference: {run.unlike_judgements}.")
 
 
 def _moved(found: Comparison, names: Sequence[str]) -> Iterator[Table | Remark]:

@@ -14,7 +14,7 @@ from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
 from stages.reports.comparison import compare_queries, compare_scores
 from stages.reports.comparison_sheet import comparison_sheet, condition, gate, gate_words
-from stages.reports.tables import Table
+from stages.reports.tables import Remark, Table
 from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, paying, run, scores
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 
@@ -115,6 +115,7 @@ def test_rankings_are_compared_on_the_queries_of_both_and_those_that_moved_are_n
     assert ndcg.delta.value == pytest.approx((1 - 1 / log2(3)) / 2)
     assert other.measures["dense"]["ndcg@10"].delta.high == 0.0
     assert (other.unlike_judgements, other.missing, other.only_here) == (1, ("e",), ("f",))
+    assert Remark("Common queries judged otherwise, in no difference: 1.") in comparison_sheet(found).parts
     assert found.measured == "ndcg@10 of fused"
     assert [(one.subject, one.values[1]) for one in found.movements] == [("a", 1.0)]
 
