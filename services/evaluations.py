@@ -44,7 +44,6 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
     return EvaluationReport(
         run_id=f"r{run_id}",
         evaluates=f"r{request['evaluates']}",
-        profile=overview.profile,
         notices=tuple(notices(KIND, overview.profile, request)),
         judge=judge,
         counts=evaluation_counts(answers, unanswered=request["unanswered"]),

@@ -188,7 +188,6 @@ class EvaluationReport(Value):
 
     run_id: str = Field(examples=["r13"])
     evaluates: str = Field(examples=["r12"])
-    profile: str = Field(examples=["demo"])
     notices: tuple[str, ...] = Field(examples=[[]])
     judge: str = Field(examples=["gemma3:27b"])
     counts: EvaluationCounts
