@@ -103,9 +103,9 @@ def _print(found: FailureList) -> None:
     table = FittingTable("job", "subject", "stage", "category", "state", "message")
     for failure in found.failures:
         context, category = failure.context, Text(failure.category, style=_COLOURS[failure.severity])
-        state = "resolved" if context.resolved else ""
+        state = "resolved" if context["resolved"] else ""
         message = failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"
-        table.add_row(context.job, context.subject, failure.stage, category, state, message)
+        table.add_row(context.get("job"), context["subject"], failure.stage, category, state, message)
     draw(table)
     counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
     failures = counted(found.summary.total_failures, "failure")

@@ -224,20 +224,6 @@ class StageFailure(Value):
         return failure_kind(self.type, self.category)
 
 
-class FailureContext(Value):
-    """The job and the attempt of a failure."""
-
-    job: str | None
-    """None for a failure without a job."""
-    mode: str | None
-    subject: str | None
-    """The id of the subject: a participant, a query, a batch of chunks."""
-    attempt: int | None
-    error_type: str | None
-    resolved: bool
-    """A later attempt stored the stage."""
-
-
 class ReportedFailure(Value):
     """One failure of a run. The message is safe to show: no text of a subject, a prompt or a reply."""
 
@@ -250,7 +236,8 @@ class ReportedFailure(Value):
     """None for problems of labels, which no stage reads."""
     timestamp: datetime | None
     """None likewise."""
-    context: FailureContext
+    context: dict[str, Any]
+    """Subject, job, mode, attempt and type of the error, and whether a later attempt stored the stage (`resolved`)."""
 
 
 class FailureCounts(Value):

@@ -13,15 +13,7 @@ from schemas.errors import FailureCategory, FailureSeverity
 from schemas.values.differences import Measures
 from schemas.values.participants import ITEM_SCORES, ITEMS_BY_KEY, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
-from schemas.values.runs import (
-    FailedAttempt,
-    FailureContext,
-    FailureCounts,
-    FailureList,
-    FailureSummary,
-    ReportedFailure,
-    ScoredJob,
-)
+from schemas.values.runs import FailedAttempt, FailureCounts, FailureList, FailureSummary, ReportedFailure, ScoredJob
 from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Subject
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
@@ -232,7 +224,7 @@ def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAtt
         run_id=f"r{run_id}",
         start=submitted_at,
         end=max((attempt.ended_at for attempt in happened), default=None),
-        unresolved=sum(not failure.context.resolved for failure in failures),
+        unresolved=sum(not failure.context["resolved"] for failure in failures),
         by_participant=dict(list(by_participant.items())[:_MOST_FAILING]),
         fatal_count=counts["by_severity"].get(FailureSeverity.FATAL, 0),
         error_count=counts["by_severity"].get(FailureSeverity.ERROR, 0),
@@ -264,7 +256,6 @@ def _of_labels(labels: Labels) -> Iterator[ReportedFailure]:
         is_missing = labels[participant_id] is None
         category = FailureCategory.GROUND_TRUTH_MISSING if is_missing else FailureCategory.GROUND_TRUTH_INVALID
         what = "no item labels" if is_missing else "item labels that are not 0..3"
-        subject = str(participant_id)
         yield ReportedFailure(
             category=category,
             severity=category.severity,
@@ -273,7 +264,7 @@ def _of_labels(labels: Labels) -> Iterator[ReportedFailure]:
             phq8_item=None,
             stage=None,
             timestamp=None,
-            context=FailureContext(job=None, mode=None, subject=subject, attempt=None, error_type=None, resolved=False),
+            context={"subject": str(participant_id), "resolved": False},
         )
 
 
@@ -286,14 +277,14 @@ def _of_attempt(attempt: FailedAttempt) -> ReportedFailure:
         phq8_item=attempt.evidence_key and ITEMS_BY_KEY[attempt.evidence_key].value,
         stage=attempt.stage,
         timestamp=attempt.ended_at,
-        context=FailureContext(
-            job=f"j{attempt.job_id}",
-            mode=attempt.mode,
-            subject=attempt.subject,
-            attempt=attempt.attempt,
-            error_type=attempt.type,
-            resolved=attempt.is_resolved,
-        ),
+        context={
+            "subject": attempt.subject,
+            "job": f"j{attempt.job_id}",
+            "mode": attempt.mode,
+            "attempt": attempt.attempt,
+            "error_type": attempt.type,
+            "resolved": attempt.is_resolved,
+        },
     )
 
 
