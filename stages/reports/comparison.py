@@ -32,7 +32,7 @@ def corrected_level(comparisons: int) -> float:
     >>> corrected_level(1), round(corrected_level(5), 4)
     (0.95, 0.99)
     """
-    return 1 - (1 - LEVEL) / max(comparisons, 1)
+    return 1 - (1 - LEVEL) / comparisons
 
 
 class _Side(NamedTuple):
@@ -47,12 +47,9 @@ def compare_scores(sides: Sequence[tuple[ScoredRun, AssessmentMode]], *, chosen:
     """Scored runs, each in a mode, on the participants that each and the first have scored. `chosen` are the measures
     that were chosen; the runs have the others. Raises Refused for runs that define a total or depression in two ways,
     and for a confidence that a run lacks the signals for."""
-    by_run = [{job.participant_id: job for job in run.jobs_of(mode)} for run, mode in sides]
+    by_run = [{str(job.participant_id): job for job in run.jobs_of(mode)} for run, mode in sides]
     cohorts = [cohort_of_jobs(jobs.values()) for jobs in by_run]
-    first, *others = [
-        _Side(run, {str(number): job for number, job in jobs.items()}, mode.value)
-        for (run, mode), jobs in zip(sides, by_run, strict=True)
-    ]
+    first, *others = [_Side(run, jobs, mode.value) for (run, mode), jobs in zip(sides, by_run, strict=True)]
     level = corrected_level(len(others))
     compared = []
     for (run, mode), side, cohort in zip(sides[1:], others, cohorts[1:], strict=True):
@@ -265,15 +262,15 @@ def _settings(runs: Sequence[Mapping[str, SettingValue]]) -> dict[str, tuple[Any
     return found
 
 
-def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> Iterator[Movement]:
-    for person in sorted(by_run[0]):
+def _item_movements(by_run: Sequence[Mapping[str, ScoredJob]]) -> Iterator[Movement]:
+    for person in sorted(by_run[0], key=int):
         jobs = [of[person] for of in by_run if person in of]
         scores = [job.scores.items for job in jobs if job.scores is not None]
         truth = ground_truth(by_run[0][person].labels)
         if len(scores) == len(by_run):
             yield from (
                 Movement(
-                    subject=str(person),
+                    subject=person,
                     item=item.value,
                     truth=None if truth is None else truth[item],
                     values=tuple(of[item].score for of in scores),

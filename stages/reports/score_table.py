@@ -130,19 +130,12 @@ def baselines(cohort: Cohort, request: Mapping[str, Any], *, measures: Measures)
 
 def always(cohort: Cohort, scores: Mapping[str, int]) -> Cohort:
     """The participants with these scores, by evidence key, wherever they have one."""
-    return Cohort(
-        tuple(
-            Subject(
-                participant_id=subject.participant_id,
-                truth=subject.truth,
-                items={
-                    item: ItemScore(score=None if one.score is None else scores[item.evidence_key])
-                    for item, one in subject.items.items()
-                },
-            )
-            for subject in cohort.subjects
-        )
-    )
+
+    def fixed(subject: Subject) -> dict[PHQ8Item, ItemScore]:
+        found = {item: None if one.score is None else scores[item.evidence_key] for item, one in subject.items.items()}
+        return {item: ItemScore(score=score) for item, score in found.items()}
+
+    return Cohort(tuple(one.model_copy(update={"items": fixed(one)}) for one in cohort.subjects))
 
 
 def by_name(found: Baselines | None) -> dict[str, Baseline]:
