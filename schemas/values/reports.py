@@ -77,13 +77,6 @@ class Provenance(Value):
     consistency_n_samples: int | None
     consistency_temperature: float | None
 
-    @property
-    def subjects(self) -> str:
-        """The split with its data set, in words."""
-        if self.split is None:
-            return "participants by number" + (f" of {self.data_set}" if self.data_set else "")
-        return f"{self.data_set}/{self.split}" if self.data_set else self.split
-
 
 class ItemSignals(Value):
     """The signals of the score of one item. Without a sample, a token or a reference the signal is None."""

@@ -30,6 +30,7 @@ from stages.reports.words import (
     notices,
     number,
     origin_words,
+    split_in_words,
 )
 
 REJECTED = "rejected"
@@ -235,7 +236,7 @@ def report_sheet(report: Report) -> Sheet:
     has_confidences = any(one.selective_prediction.by_confidence for one in report.experiments)
     return Sheet(
         title=run.run_id,
-        head=f"{report.experiments[0].provenance.subjects}, profile {run.profile}, {scored_by}, "
+        head=f"{split_in_words(vars(report.experiments[0].provenance))}, profile {run.profile}, {scored_by}, "
         f"ragq {run.ragq_version}",
         facts=(
             *(f"references of index {words}" for words in indexes),
