@@ -127,12 +127,14 @@ def grid_points(grid: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     return [dict(zip(grid, values, strict=True)) for values in points]
 
 
-async def fork_each(database: Database, requests: Sequence[ForkRequest], **options: Any) -> list[Forked]:
-    """Several forks with the options of `fork`, of which every one is checked before the first is stored."""
+async def fork_each(
+    database: Database, requests: Sequence[ForkRequest], *, name: str | None = None, always_new: bool = False
+) -> list[Forked]:
+    """Several forks, of which every one is checked before the first is stored. Raises as `fork` does."""
     async with database.connection() as connection:
         for request in requests:
             await plan_fork(connection, request)
-    return [await fork(database, request, **options) for request in requests]
+    return [await fork(database, request, name=name, always_new=always_new) for request in requests]
 
 
 async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
