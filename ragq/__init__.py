@@ -8,41 +8,14 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ragq.lab import (
-        Lab,
-        ParticipantRequest,
-        QueryRequest,
-        QuerySet,
-        Refused,
-        Run,
-        Score,
-        SubmittedQuery,
-        TagsRequest,
-        connect,
-    )
-
-__all__ = [
-    "Lab",
-    "ParticipantRequest",
-    "QueryRequest",
-    "QuerySet",
-    "Refused",
-    "Run",
-    "Score",
-    "SubmittedQuery",
-    "TagsRequest",
-    "connect",
-]
+    from ragq.lab import *  # noqa: F403  (the names are listed there)
 
 
 def __getattr__(name: str) -> Any:
     # The script `ragq` starts with this package too, and needs none of it.
-    if name not in __all__:
-        raise AttributeError(f"module 'ragq' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module("ragq.lab"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    lab = import_module("ragq.lab")
+    if name not in lab.__all__:
+        raise AttributeError(f"module 'ragq' has no attribute '{name}'")
+    return getattr(lab, name)

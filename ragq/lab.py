@@ -4,20 +4,16 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ragq.packages import shadowing
-from schemas.errors import Refused as Refused
+from ragq.start import shadowing
+from schemas.errors import Refused
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
-from schemas.values.queries import QuerySet as QuerySet
-from schemas.values.queries import SubmittedQuery as SubmittedQuery
 from schemas.values.reports import Report, RetrievalReport
-from schemas.values.requests import ParticipantRequest as ParticipantRequest
-from schemas.values.requests import QueryRequest as QueryRequest
-from schemas.values.requests import TagsRequest as TagsRequest
 from schemas.values.runs import run_number
+from schemas.values.scoring import ScoreTable
 from services.reports import report_of
 from services.submit import Request, submit
 from stack.connections import connections
@@ -28,6 +24,11 @@ from store.views import RunState, reported_run, run_state, scores_of_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+__all__ = [
+    *("Lab", "Run", "connect", "Refused"),
+    *("ParticipantRequest", "QueryRequest", "QuerySet", "SubmittedQuery", "TagsRequest"),
+]
 
 Result = TypeVar("Result")
 
@@ -44,18 +45,6 @@ def connect(*, database_url: str | None = None, redis_url: str | None = None) ->
         raise Refused(f"Python imports {names}, which are not ragq's. Install ragq in an environment of its own.")
     given = {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
     return Lab({**os.environ, **{name: url for name, url in given.items() if url is not None}})
-
-
-class Score(NamedTuple):
-    """A participant's score of an item in a mode, beside the truth."""
-
-    participant: int
-    mode: str
-    item: str
-    score: int | None
-    """None where the model gave none, or the job has not succeeded."""
-    truth: int | None
-    """None without item labels."""
 
 
 class Lab:
@@ -141,27 +130,27 @@ class Run:
 
         return self._lab.wait_for(idle())
 
-    def scores(self) -> list[Score]:
-        """One for each participant, mode and item. Raises Refused for runs that score no participants."""
-        found = self._lab.read(lambda connection: scores_of_run(connection, self.id))
-        return [
-            Score(
-                participant=participant.participant_id,
-                mode=mode.value,
-                item=item.value,
-                score=None if scored.items is None else scored.items[item],
-                truth=None if participant.truth is None else participant.truth[item],
-            )
-            for participant in found.participants
-            for mode, scored in participant.modes.items()
-            for item in PHQ8Item
-        ]
+    def scores(self) -> ScoreTable:
+        """The scores of each participant and mode beside the truth. Raises Refused for runs that score none."""
+        return self._lab.read(lambda connection: scores_of_run(connection, self.id))
 
     def scores_table(self) -> "pa.Table":
         """The scores as an Arrow table, which data frames are made of. Needs `ragq[frames]`."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist([score._asdict() for score in self.scores()])
+        rows = [
+            {
+                "participant": participant.participant_id,
+                "mode": mode.value,
+                "item": item.value,
+                "score": None if scored.items is None else scored.items[item],
+                "truth": None if participant.truth is None else participant.truth[item],
+            }
+            for participant in self.scores().participants
+            for mode, scored in participant.modes.items()
+            for item in PHQ8Item
+        ]
+        return pa.Table.from_pylist(rows)
 
     def report(self, **measures: Any) -> Report | RetrievalReport:
         """The report, with measures by their names: `bootstrap_resamples=1000`, `loss="abs_norm"`, `cutoff=5`."""

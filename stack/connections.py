@@ -48,11 +48,8 @@ class Connections:
 
     def environment(self) -> dict[str, str]:
         """The variables that make another process of ragq use the same servers."""
-        variables = {"DATABASE_URL": self.database_url, "REDIS_URL": self.redis_url}
-        if self.ollama_url is not None:
-            host, _, port = self.ollama_url.rpartition(":")
-            variables |= {"OLLAMA_HOST": host.removeprefix("http://"), "OLLAMA_PORT": port}
-        return variables
+        ollama = {} if self.ollama_url is None else {"OLLAMA_HOST": self.ollama_url}
+        return {"DATABASE_URL": self.database_url, "REDIS_URL": self.redis_url, **ollama}
 
     def _named(self, variable: str) -> str:
         if variable not in self.servers:

@@ -7,7 +7,7 @@ cache of prompts and llama.cpp's own server.
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,6 @@ class EmbeddedLLM:
         params.api_keys = [secrets.token_urlsafe()]
         params.endpoint_slots = params.ui = False
         self._server = xllamacpp.Server(params)
-        self._grammar = xllamacpp.json_schema_to_grammar
 
     def generate(
         self, request: dict[str, Any], *, num_ctx: int, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
@@ -92,7 +91,7 @@ class EmbeddedLLM:
             timings = chunk.get("timings", timings)
             return is_cancelled()
 
-        whole = {**self._on_one_line(request), "stream": True, "return_progress": True, "cache_prompt": False}
+        whole = {**request, "stream": True, "return_progress": True, "cache_prompt": False}
         try:
             self._server.handle_chat_completions(whole, take)
         except ValueError as error:
@@ -110,46 +109,6 @@ class EmbeddedLLM:
         }
         return ending | ({"logprobs": logprobs} if logprobs else {})
 
-    def _on_one_line(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The request with a grammar instead of its schema, where that grammar holds JSON to one line."""
-        schema = on_one_line(request.get("json_schema", {}))
-        if "json_schema" not in request or schema is None:
-            return request
-        rest = {name: value for name, value in request.items() if name != "json_schema"}
-        return {**rest, "grammar": self._grammar(schema)}
-
 
 def _too_long(prompt_tokens: int, context_tokens: int) -> str:
     return f"the prompt exceeds the context length: {prompt_tokens} tokens against {context_tokens}"
-
-
-# Schemas that JSON can be held to on one line. Held to a schema, llama.cpp lets the model indent: half of the tokens of
-# a verdict were blanks and newlines. Its other grammar engine, llguidance, can forbid that. But it generates without
-# any grammar where it does not know a part of a schema, so it is given only schemas whose every part is known here.
-
-ONE_LINE = {"x-guidance": {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}}
-
-_TYPES = {"object", "array", "string", "integer", "number", "boolean", "null"}
-_KNOWN = {"type", "properties", "required", "additionalProperties", "enum", "const", "items", "maxLength"}
-_WITHOUT_EFFECT = {"title", "description", "default"}
-
-
-def on_one_line(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The schema with what keeps a reply on one line; None for a schema with parts that are not known here.
-
-    >>> on_one_line({"type": "string", "pattern": "a+"}) is None
-    True
-    """
-    return {**schema, **ONE_LINE} if _is_known(schema) else None
-
-
-def _is_known(schema: Any) -> bool:
-    if not isinstance(schema, Mapping) or not schema.keys() <= _KNOWN | _WITHOUT_EFFECT:
-        return False
-    types = schema.get("type", [])
-    inner = [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
-    return (
-        set([types] if isinstance(types, str) else types) <= _TYPES
-        and schema.get("additionalProperties", False) is False
-        and all(map(_is_known, inner))
-    )

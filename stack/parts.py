@@ -175,8 +175,7 @@ def make_plan(
 
     uses = Connections(home=home, servers=servers).environment()
     # What comes from outside is in the inherited environment already.
-    inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
-    own = {variable: value for variable, value in uses.items() if variable not in inherited}
+    own = {variable: value for variable, value in uses.items() if variable not in outside}
     concurrency = WORKER_CONCURRENCY | {"llm": settings.llm_stages}
     worker_stops_in = math.ceil(settings.ragq_stop_seconds) + WORKER_GIVES_BACK_S
     for name in names:
@@ -188,7 +187,7 @@ def make_plan(
     if "api" in names:
         port = port_of("api")
         # As for `ragq submit`, the address of the model has no influence on the profile of runs that it submits.
-        passed = {variable: value for variable, value in own.items() if not variable.startswith("OLLAMA_")}
+        passed = {variable: value for variable, value in own.items() if variable != "OLLAMA_HOST"}
         environment = passed | {"RAGQ_API_HOST": LOOPBACK, "RAGQ_API_PORT": str(port)}
         add("api", api_command(), port, environment=environment, stop_timeout_s=15)
     if "flower" in names:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import click
 
-from ragq.packages import PACKAGES
+from ragq.start import PACKAGES
 from schemas.settings.process import KNOWN_NAMES
 from tests.cli.test_help import COMMANDS
 

@@ -62,15 +62,15 @@ def test_a_worker_becomes_celery_on_the_chosen_stages_and_the_api_gets_its_addre
     worker = executed("worker", "--stages", "embed, rerank", "--concurrency", "3")
     assert worker.command[1:4] == ["-m", "workers.main", "worker"]
     assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*worker.command}
-    passed = {name: worker.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
-    assert passed == {**SERVERS, "OLLAMA_PORT": "11434"}
+    passed = {name: worker.environment[name] for name in SERVERS}
+    assert passed == SERVERS | {"OLLAMA_HOST": "http://gpu:11434"}
     assert "pw" not in " ".join(worker.command)
 
     port = str(free_port())
     api = executed("api", "--host", "::1", "--port", port)
     assert api.command[1:] == ["-m", "api.server"]
     servers = {name: SERVERS[name] for name in ("DATABASE_URL", "REDIS_URL")}
-    expected = servers | {"RAGQ_API_HOST": "::1", "RAGQ_API_PORT": port, "OLLAMA_PORT": None}
+    expected = servers | {"RAGQ_API_HOST": "::1", "RAGQ_API_PORT": port}
     assert {name: api.environment.get(name) for name in expected} == expected
 
 

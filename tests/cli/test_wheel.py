@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ragq.packages import PACKAGES
+from ragq.start import PACKAGES
 from stack.ports import free_port
 from stack.probes import http_answers
 from tests.docs.blocks import blocks_of

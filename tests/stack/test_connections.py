@@ -123,10 +123,9 @@ def test_a_rabbitmq_that_does_not_answer_is_not_healthy() -> None:
 
 def test_parts_get_the_urls_of_their_servers_and_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
     plan = make_plan(Home(tmp_path), DATABASE, wanted=["valkey", "llm", "worker-llm", "api"], running=())
-    host, port = plan.servers["OLLAMA_HOST"].removeprefix("http://").split(":")
     broker, api = {"REDIS_URL": plan.servers["REDIS_URL"]}, plan.parts["api"]
     assert [*plan.parts] == ["valkey", "llm", "worker-llm", "api"]
-    model = {"OLLAMA_HOST": host, "OLLAMA_PORT": port, "MALLOC_ARENA_MAX": "2"}
+    model = {"OLLAMA_HOST": plan.servers["OLLAMA_HOST"], "MALLOC_ARENA_MAX": "2"}
     assert plan.parts["worker-llm"].environment == broker | model
     assert api.environment == broker | {"RAGQ_API_HOST": "127.0.0.1", "RAGQ_API_PORT": str(api.port)}
     assert plan.api_url == f"http://127.0.0.1:{api.port}"

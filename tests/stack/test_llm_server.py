@@ -13,7 +13,6 @@ import pytest
 
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, llm_file, sha256_of
 from schemas.values.participants import PHQ8Item
-from stack.embedded_llm import on_one_line
 from stack.llm_server import ChatRequest
 from stages.participants.score_reply import evidence_json_schema, score_json_schema
 from stages.replies.asking import VERDICT_JSON_SCHEMA
@@ -28,13 +27,6 @@ LONG: dict[str, Any] = {
     "options": {"temperature": 0, "num_predict": 6000},
 }
 """Takes a minute at least: the grammar does not let the reply end before."""
-
-
-VERDICT = {
-    "type": "object",
-    "properties": {"decision": {"enum": ["accept", "reject", "unsure"]}, "reason": {"type": "string"}},
-    "required": ["decision", "reason"],
-}
 
 
 @pytest.fixture
@@ -55,16 +47,6 @@ async def test_both_models_are_listed_with_the_digests_of_their_weights(client: 
         PACKAGED_LLM: sha256_of(llm_file()),
         f"{PACKAGED_EMBEDDER}:latest": PACKAGED_EMBEDDER_SHA256,
     }
-
-
-async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
-    """Blanks and newlines were half of the tokens of a verdict."""
-    question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
-    reply = await client.chat(PACKAGED_LLM, question, format=VERDICT, options=STEADY)
-
-    assert reply.message.content is not None
-    assert reply.message.content.startswith('{"decision": "')
-    assert "\n" not in reply.message.content
 
 
 async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(client: ollama.AsyncClient) -> None:
@@ -173,15 +155,3 @@ def test_repetition_is_penalised_unless_there_are_choices_alone() -> None:
         for schema in schemas:
             request = ChatRequest(model="m", messages=[], format=schema)
             assert request.for_llama_cpp()["repeat_penalty"] == expected
-
-
-def test_a_part_that_is_not_known_leaves_the_schema_to_llama_cpp() -> None:
-    schemas: list[dict[str, Any]] = [
-        {"type": "nonsense"},
-        {"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}},
-        {"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=x)"}}},
-        {"type": "object", "additionalProperties": {"type": "string"}},
-        {"type": "array", "items": {"type": ["string", "nothing"]}},
-        {"type": "array", "items": True},
-    ]
-    assert [on_one_line(schema) for schema in schemas] == [None] * len(schemas)
