@@ -313,7 +313,11 @@ def _functions(found: Any) -> Iterator[FunctionType]:
 
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 
-THROUGH_INPUTS = {("query", "expand"): {"expansion.enabled", "RAGQ_EXPANDER"}}
+THROUGH_INPUTS = {
+    ("query", "expand"): {"expansion.enabled", "RAGQ_EXPANDER"},
+    ("tags", "retrieve"): {"PSQ_MIN_TAG_COUNT"},
+    ("tags", "validate"): {"PSQ_MIN_TAG_COUNT"},
+}
 """Settings that a submission reads for a stage, and stores in the inputs of its jobs."""
 
 
