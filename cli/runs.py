@@ -1,10 +1,8 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -15,8 +13,7 @@ from cli.output import FittingTable, draw, json_option, print_data, print_json, 
 from cli.run_table import print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
-from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
-from schemas.settings.profiles import changed_settings
+from schemas.settings.preset import is_preset_name
 from schemas.settings.run import RUN_SETTINGS
 from schemas.values.costs import RunCost
 from schemas.values.documents import conditions_of
@@ -34,28 +31,10 @@ from store.runs.overviews import RunOverview
 from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
 from store.views import Submission, run_scores, submission
 
-COLUMNS: Final = (
-    *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
-    *("draw", "mode", "data_set", "split", "limit", "status", "participants", "evaluated"),
-    *("mae_weighted", "coverage_pct", "output", "notices", "name", "note"),
-)
-
 
 def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
     """One object per run: its line of `ragq runs`, and its modes."""
     return [_of_run(run) | {"experiments": [_experiment(run, one) for one in run.experiments]} for run in runs]
-
-
-def registry_csv(runs: Sequence[RegisteredRun]) -> str:
-    """A line per run and mode; of runs without modes one line, whose last columns are empty. None is empty."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for run in registry_json(runs):
-        dirty = run["git_dirty"]
-        of_run = run | {"git_dirty": None if dirty is None else str(dirty).lower()}
-        writer.writerows(of_run | experiment for experiment in run["experiments"] or [{}])
-    return text.getvalue()
 
 
 def _of_run(run: RegisteredRun) -> dict[str, Any]:
@@ -109,9 +88,6 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
-_PLACES = {name: place for place, name in enumerate([*RUN_SETTINGS, *PRESET_SETTINGS])}
-
-
 def run_config(run: Submission, *, with_text: bool) -> str:
     """The options, the settings, and with `with_text` the questions or phrases of a run, as TOML. Raises Refused for
     runs that `ragq submit` did not make."""
@@ -163,9 +139,8 @@ def _of_participants(run: Submission) -> dict[str, Any]:
 def _of_questions(run: Submission) -> dict[str, Any]:
     request = run.overview.request
     is_light = any(job.inputs.get("light_model") for job in run.jobs)
-    corpora = request["corpus"].split(", ")
     return {
-        "corpus": corpora[0] if len(corpora) == 1 else corpora,
+        "corpus": request["corpus"].split(", "),
         "where": conditions_of(request.get("works", {})) or None,
         "preset": None if _follows_default(run) else request["preset"],
         "no-expand": request.get("expansion") == "none",
@@ -177,14 +152,14 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
     request = run.overview.request
     if draw := request.get("draw"):
         yield f"It was draw {draw}: --fresh or --samples asks the models anew."
-    if request.get("evidence"):
-        yield "It was submitted with quotes: --evidence FILE gives them again."
-    if request.get("expansion") == "pasted":
-        yield "It was submitted with an expansion of an external model: --expansion FILE gives it again."
-    if request.get("response"):
-        yield "It was submitted with an answer of an external model: --response FILE gives it again."
-    if request.get("judgements") and not with_text:
-        yield "It was submitted with judgements: --qrels FILE gives them again."
+    files = {
+        "--evidence": request.get("evidence"),
+        "--expansion": request.get("expansion") == "pasted",
+        "--response": request.get("response"),
+        "--qrels": request.get("judgements") and not with_text,
+    }
+    if lacking := [option for option, is_given in files.items() if is_given]:
+        yield f"It was submitted with {' and '.join(lacking)}, which give the same files again."
     if _follows_default(run):
         preset = request["preset"]
         yield f"It takes the default preset, then '{preset}'. Its values are comments below; without # they are fixed."
@@ -197,21 +172,12 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
 
 
 def _settings(run: Submission) -> Iterator[str]:
-    """Those that differ from the profile, then all others: what the environment or a profile has counts no more."""
-    # In the order of their reference.
-    names = sorted(run.settings, key=lambda name: _PLACES.get(name, len(_PLACES)))
-    if run.overview.kind == "tags":
-        names = [name for name in names if name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"]
-    changed, follows_default = changed_settings(run.overview.profile, run.settings), _follows_default(run)
+    """All of them: what the environment or a profile has counts no more."""
+    follows_default = _follows_default(run)
     yield f"[{SETTINGS}]"
-    for heading, chosen in {
-        f"Differ from profile {run.overview.profile}": [name for name in names if name in changed],
-        "All others": [name for name in names if name not in changed],
-    }.items():
-        if chosen:
-            yield toml_comment(heading)
-        for name in chosen:
-            line = toml_line(name, run.settings[name]["value"])
+    for name, setting in sorted(run.settings.items()):
+        if run.overview.kind != "tags" or (name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"):
+            line = toml_line(name, setting["value"])
             yield f"# {line}" if follows_default and is_preset_name(name) else line
 
 
@@ -244,26 +210,20 @@ def _is_single(run: Submission) -> bool:
 @click.command()
 @wanted_options(RunsWanted, "kind", "search", "before", "limit")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
-@click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV, a line per run and mode.")
-def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
+def runs(wanted: RunsWanted, as_json: bool) -> None:
     """List the newest runs with the states of their jobs, and for unfinished ones their priority and share.
 
     \b
     Example:
         ragq runs --kind query --search "baseline failed"
-        ragq runs --limit 1000 --csv > registry.csv
+        ragq runs --limit 1000 --json > registry.json
     """
-    if as_json and as_csv:
-        raise click.UsageError("--json and --csv: choose one.")
-
     one_more = dict(wanted) | {"limit": wanted.limit + 1}
     found = with_database(overviews.overviews, **one_more)
     shown = found[: wanted.limit]
     # The figures of scored runs take numpy's statistics, which a list does without.
     if as_json:
         print_json(registry_json(with_database(registered, shown)))
-    elif as_csv:
-        print_data(registry_csv(with_database(registered, shown)))
     else:
         _print_runs(shown, is_filtered=bool(wanted.kind or wanted.search or wanted.before))
     if len(found) > len(shown):

@@ -223,7 +223,6 @@ SHOWS_RESULTS = [
     ("report", "r1", "--html", "page.html", *FEW),
     *(("report", "r1", f"--{form}", *FEW) for form in ("latex", "csv")),
     *(("diff", "r1", "r1", f"--{form}", *FEW) for form in ("latex", "csv")),
-    ("runs", "--csv"),
     ("runs", "--json"),
     ("diff", "r1", "r1", *FEW),
     ("diff", "r1", "r1", "--json", *FEW),
