@@ -38,25 +38,16 @@ _MARKS = {
     StageStatus.FAILED: ("✗", "red"),
 }
 
-#: Jobs of an index run that are listed: there may be one for each of thousands of chunks.
-LISTED_JOBS = 20
-
-#: Errors that are listed of a stage that fails alike in many jobs.
-ERRORS_ALIKE = 3
-
-#: Jobs of other runs that are listed. JSON has all of them.
-SHOWN_JOBS = 500
+#: Jobs that are listed, the most urgent ones, and errors. JSON has all of them.
+SHOWN_JOBS = 100
+SHOWN_ERRORS = 10
 
 
 def run_table(view: RunView) -> Drawing:
-    """Head, one line per job, and the errors of jobs that failed. Of an index run, whose jobs are all alike, only some
-    are listed: those that failed first, then unfinished ones. Of other runs the jobs of the view are, which of a large
-    run has the most urgent ones."""
-    is_index = view.run.kind == "index"
-    jobs = sorted(view.jobs, key=_urgency)[:LISTED_JOBS] if is_index else view.jobs[:SHOWN_JOBS]
-    more = view.run.jobs - len(jobs)
+    """Head, a line for each of the first jobs of the view, and the errors of those that failed."""
+    more = view.run.jobs - len(view.jobs[:SHOWN_JOBS])
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(*_head(view), *_listed(view, jobs), *rest)
+    return Group(*_head(view), *_listed(view, view.jobs[:SHOWN_JOBS]), *rest)
 
 
 def run_details(view: RunView, cost: RunCost) -> Drawing:
@@ -80,10 +71,6 @@ def _family(family: Family) -> Iterator[str]:
         yield f"forked from r{family.named}{gone} at stage {family.stage}"
     if family.children:
         yield f"forks: {', '.join(f'r{run_id} at {stage}' for run_id, stage in family.children.items())}"
-
-
-def _urgency(job: JobView) -> tuple[bool, bool, bool]:
-    return job.error is None, job.status is JobStatus.SUCCEEDED, job.status is JobStatus.WAITING
 
 
 def _changed(view: RunView) -> Mapping[str, ChangedSetting]:
@@ -167,23 +154,15 @@ def _calls(job: JobView) -> str:
 
 
 def _errors(run_id: int, jobs: list[JobView]) -> list[Drawing]:
-    """The errors of jobs; of a stage that fails alike in many jobs the first few."""
-    alike: Counter[tuple[str, str | None]] = Counter()
-    errors = []
-    for job in jobs:
-        if (error := job.error) is None:
-            continue
-        alike[error.stage, error.category] += 1
-        if alike[error.stage, error.category] <= ERRORS_ALIKE:
-            words = f"j{job.job_id} {error.stage} attempt {error.attempt}: {error.message} ({error.category})"
-            errors.append(Text(words, style="red"))
-    errors += [
-        Text(f"and other jobs at {stage} ({category}): `ragq failures r{run_id}` lists all", style="red")
-        for (stage, category), count in alike.items()
-        if count > ERRORS_ALIKE
+    errors = [
+        f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message} ({job.error.category})"
+        for job in jobs
+        if job.error is not None
     ]
+    more = [f"and others: `ragq failures r{run_id}` lists all"] if len(errors) > SHOWN_ERRORS else []
     advice = f"`ragq inspect JOB STAGE` shows the details; `ragq retry r{run_id}` continues from the failed stage."
-    return [*errors, Text(advice, style="dim")] if errors else []
+    shown: list[Drawing] = [Text(words, style="red") for words in (*errors[:SHOWN_ERRORS], *more)]
+    return [*shown, Text(advice, style="dim")] if errors else []
 
 
 def _notes(jobs: list[JobView]) -> list[Drawing]:
