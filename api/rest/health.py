@@ -19,7 +19,6 @@ from store import migrate
 from store.database import DATABASE_ERRORS
 from store.runs import problems, workers
 from store.runs.problems import RunProblem
-from store.runs.workers import LiveWorker
 from workers.app import BROKER_ERRORS
 
 log = structlog.get_logger(__name__)
@@ -127,12 +126,6 @@ async def show_metrics(ctx: Context) -> Response:
     unavailable."""
     ctx.metrics.streams.set(ctx.streams.open)
     return Response(await ctx.metrics.text(), media_type=CONTENT_TYPE_LATEST)
-
-
-@router.get("/workers")
-async def list_workers(ctx: Context) -> list[LiveWorker]:
-    """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
-    return await ctx.database.once(workers.live)
 
 
 @router.get("/problems")

@@ -107,13 +107,9 @@ async def test_the_workers_that_run_are_listed_with_their_stages(
     for name, pid in (("first", 11), ("second", 12)):
         await enroll(connection, "extract", name=name, host="node1", pid=pid)
 
-    listed = (await client.get("/workers")).json()
+    shown = words(await see(client, "/workers"))
 
-    assert [(one["host"], one["pid"], one["stages"]) for one in listed] == [
-        ("node1", 11, ["extract"]),
-        ("node1", 12, ["extract"]),
-    ]
-    assert "node1:12 extract" in words(await see(client, "/workers"))
+    assert [name in shown for name in ("node1:11 extract", "node1:12 extract")] == [True, True]
 
 
 async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, connection: Connection) -> None:
