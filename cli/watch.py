@@ -21,17 +21,17 @@ from schemas.values.runs import Target
 from stack.probes import broker_answers
 from stages.reports.words import duration
 from store.database import Connection
+from store.runs.jobs import most_urgent
 from store.runs.problems import ProblemKind, RunProblem, problems
-from store.runs.run_view import RunView, run_view, shortened, with_origin
+from store.runs.run_view import RunView, run_view, with_origin
 from store.views import RunState, run_scores, run_state
 
 _POLL_S = 0.5
 _SHARE = 9.0
 #: Without a stage that ends, between two looks at what may be wrong.
 _LOOKS_EVERY_S = 5.0
-#: Without a terminal a line is printed at each tenth of a run's stages, at most one in this time, and without news one
-#: that shows that the run still goes on.
-_NO_LINE_WITHIN_S, _LINE_AT_LEAST_EVERY_S = 5.0, 30.0
+#: Between two lines where there is no terminal.
+_LINE_EVERY_S = 10.0
 
 Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 """What else is shown of a run that is watched."""
@@ -98,25 +98,28 @@ def wait_until_idle(
 
 async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -> RunView:
     """The run with the jobs that a table lists, or all. Raises MissingError."""
-    return await (run_view(connection, run_id) if all_jobs else shortened(connection, run_id, jobs_at_most=SHOWN_JOBS))
+    urgent = None if all_jobs else await most_urgent(connection, run_id, limit=SHOWN_JOBS)
+    return await run_view(connection, run_id, job_ids=urgent)
 
 
 async def _until_rest(
     connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None, poll_s: float
 ) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
-    started, screen = time.monotonic(), console(err=True)
-    obstacles, line_s, line_tenth = _Obstacles(started), 0.0, 0
+    started = looked = told = time.monotonic()
+    screen, done, obstacle = console(err=True), 0, None
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while True:
             began = time.monotonic()
             view, state = await look(connection, run_id)
             if state.is_idle:
                 break
-            spent_s, elapsed_s = time.monotonic() - began, time.monotonic() - started
-            is_news, obstacle = await obstacles.look(connection, run_id, state.stages_done)
-            tenth, since_s = 10 * state.stages_done // max(state.stages, 1), elapsed_s - line_s
-            progressed = _progressed(state, elapsed_s)
+            now, before = time.monotonic(), obstacle
+            if state.stages_done > done:
+                done, looked, obstacle = state.stages_done, now, None
+            elif now >= looked + _LOOKS_EVERY_S:
+                looked, obstacle = now, await _obstacle(connection, run_id)
+            progressed = _progressed(state, now - started)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
                 status = Text(progressed, style="bold")
@@ -124,13 +127,13 @@ async def _until_rest(
                 shown = [part for part in (run_table(view), status, hint, more) if part is not None]
                 live.update(Trimmed(Group(*shown)), refresh=True)
             else:
-                if since_s >= _LINE_AT_LEAST_EVERY_S or (since_s >= _NO_LINE_WITHIN_S and tenth > line_tenth):
-                    line_s, line_tenth = elapsed_s, tenth
+                if now >= told + _LINE_EVERY_S:
+                    told = now
                     screen.print(f"r{run_id}: {progressed}", highlight=False)
-                if is_news and obstacle:
+                if obstacle and obstacle != before:
                     screen.print(obstacle, highlight=False)
             # What takes long to read is read less often: watching costs the database a tenth of a connection.
-            await asyncio.sleep(max(poll_s, _SHARE * spent_s))
+            await asyncio.sleep(max(poll_s, _SHARE * (now - began)))
     return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
 
 
@@ -139,26 +142,12 @@ def _progressed(state: RunState, elapsed_s: float) -> str:
     return f"{state.stages_done} of {state.stages} stages, {duration(elapsed_s)}{remaining}"
 
 
-class _Obstacles:
-    """Why no stage of a run ends, looked at only while none does."""
-
-    def __init__(self, now_s: float) -> None:
-        self._looked_at_s = now_s
-        self._done = 0
-        self._found: str | None = None
-
-    async def look(self, connection: Connection, run_id: int, done: int) -> tuple[bool, str | None]:
-        """Whether it changed since the last look, and what it is; None where nothing is known to be wrong."""
-        before, now_s = self._found, time.monotonic()
-        if done > self._done:
-            self._done, self._looked_at_s, self._found = done, now_s, None
-        elif now_s >= self._looked_at_s + _LOOKS_EVERY_S:
-            self._looked_at_s = now_s
-            is_broker_away = not await asyncio.to_thread(broker_answers, servers().redis_url)
-            found = await problems(connection, is_broker_away=is_broker_away, of_run=run_id)
-            waits = (one for one in found if one.what not in (ProblemKind.FAILED, ProblemKind.NOTHING_FOUND))
-            self._found = next(map(_words, waits), None)
-        return self._found != before, self._found
+async def _obstacle(connection: Connection, run_id: int) -> str | None:
+    """Why no stage of a run ends; None where nothing is known to be wrong."""
+    is_broker_away = not await asyncio.to_thread(broker_answers, servers().redis_url)
+    found = await problems(connection, is_broker_away=is_broker_away, of_run=run_id)
+    waits = (one for one in found if one.what not in (ProblemKind.FAILED, ProblemKind.NOTHING_FOUND))
+    return next(map(_words, waits), None)
 
 
 def _words(problem: RunProblem) -> str:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from api.context import ApiContext, Context
+from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, SettingsByName, WithSettings, announce, with_example
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Text
@@ -25,7 +25,6 @@ from services.reports import MOST, compare
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from services.submit import estimate
 from stages.reports.comparison_sheet import condition, gate
-from store.access import RequestKey
 from store.questions import queries
 from store.runs import attempts, forks, jobs, overviews
 from store.runs.attempts import Attempt
@@ -225,17 +224,7 @@ async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Respo
 
     Jobs whose earlier stages are not stored are left out, and listed. A setting that an earlier stage reads is refused.
     """
-    return await _fork(ctx, Target(run_id, None), body, response, key)
-
-
-@jobs_router.post("/{job_id}/fork", status_code=201, responses={200: {"model": Forked}})
-async def fork_job(job_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
-    """Compute one job again from a stage on, as a run of one job."""
-    return await _fork(ctx, Target(None, job_id), body, response, key)
-
-
-async def _fork(ctx: ApiContext, target: Target, body: ForkBody, response: Response, key: RequestKey | None) -> Forked:
-    request = ForkRequest(target=target, stage=body.stage, values=body.values)
+    request = ForkRequest(target=Target(run_id, None), stage=body.stage, values=body.values)
     forked = await fork(ctx.database, request, always_new=body.always_new, key=key)
     announce(response, forked)
     return forked

@@ -245,13 +245,6 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         )
 
 
-async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView:
-    """A run with its most urgent jobs, at most so many, in the order of submission. Raises MissingError."""
-    async with connection.transaction(isolation="repeatable_read", readonly=True):
-        urgent = await jobs.most_urgent(connection, run_id, limit=jobs_at_most)
-        return await run_view(connection, run_id, job_ids=urgent)
-
-
 async def with_origin(connection: Connection, view: RunView) -> RunView:
     """The run with where it was submitted and computed, what it was forked from, its forks, and who is told of it."""
     found = {
