@@ -5,17 +5,15 @@ connection to the database.
 """
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
-from schemas.values.base import MAX_ID
 from store.questions import queries
 from store.runs import answer_pieces, jobs, runs
 from store.runs.answer_pieces import NOTHING_READ, AnswerSoFar, Position
@@ -82,30 +80,21 @@ def _summary(state: RunState) -> dict[str, Any]:
 #: Shortest time between two reads of a stream.
 TEXT_SECONDS: Final = 0.2
 
-MAX_PIECES: Final = 2**31 - 1
-
-LastEventId = Annotated[
-    str | None,
-    Header(
-        alias="Last-Event-ID",
-        description="The id of the last event that arrived; the stream continues after it.",
-        examples=["81.4"],
-    ),
-]
-
 
 @router.get("/rag/queries/{query_id}/augment/stream", response_class=EventSourceResponse, responses=STREAM)
-async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventId = None) -> EventSourceResponse:
+async def watch_answer(query_id: PathId, ctx: Context) -> EventSourceResponse:
     """Event `started` with the number of the attempt, `text` with each piece that it adds, at most five a second, and
     at the end `answer` with the number of the stored answer, `failed`, or `idle`.
 
-    The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void.
+    The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void: so does a
+    client that connects again read the answer from its beginning.
     """
     await ctx.database.once(queries.get, query_id)
-    return CountedStream(ctx.streams, _answer(ctx, query_id, _position(last_event_id)))
+    return CountedStream(ctx.streams, _answer(ctx, query_id))
 
 
-async def _answer(ctx: ApiContext, query_id: int, seen: Position) -> AsyncIterator[ServerSentEvent]:
+async def _answer(ctx: ApiContext, query_id: int) -> AsyncIterator[ServerSentEvent]:
+    seen = NOTHING_READ
     found = await _read(ctx, query_id, seen)
     while found is not None:
         # A question moves to another job with another preset.
@@ -116,16 +105,16 @@ async def _answer(ctx: ApiContext, query_id: int, seen: Position) -> AsyncIterat
                     is_waiting = False
                     if found.attempt_id != seen.attempt_id:
                         seen = Position(found.attempt_id, 0)
-                        yield event("started", {"query_id": query_id, "attempt": found.attempt}, id=_id(seen))
+                        yield event("started", {"query_id": query_id, "attempt": found.attempt})
                     if found.text and found.last is not None:
                         seen = Position(found.attempt_id, found.last)
-                        yield event("text", {"text": found.text}, id=_id(seen))
+                        yield event("text", {"text": found.text})
                 elif not found.is_awaited:
                     yield await _end(ctx, query_id, found)
                     return
                 elif not is_waiting:
                     seen, is_waiting = NOTHING_READ, True
-                    yield event("waiting", {"query_id": query_id, "status": found.job_status}, id=_id(seen))
+                    yield event("waiting", {"query_id": query_id, "status": found.job_status})
                 await asyncio.sleep(TEXT_SECONDS)
                 await subscription.next(POLL_SECONDS)
 
@@ -145,16 +134,3 @@ async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSent
     if error is None:
         return event("idle", told | {"status": found.job_status})
     return event("failed", told | {"stage": error.stage, "error_type": error.type, "message": error.message})
-
-
-def _id(position: Position) -> str:
-    return f"{position.attempt_id}.{position.piece}"
-
-
-def _position(event_id: str | None) -> Position:
-    """The position after an event; the beginning for an id that is none of this stream's."""
-    named = re.fullmatch(r"([0-9]{1,19})\.([0-9]{1,10})", event_id or "")
-    if named is None:
-        return NOTHING_READ
-    position = Position(*map(int, named.groups()))
-    return position if position.attempt_id <= MAX_ID and position.piece <= MAX_PIECES else NOTHING_READ

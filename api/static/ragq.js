@@ -35,8 +35,7 @@ document.addEventListener("click", (event) => {
   if (button) copy(button);
 });
 
-// <section data-stream="/rag/queries/7/augment/stream">: the answer while a model writes it. After a lost connection the
-// browser continues with the event after the last one.
+// <section data-stream="/rag/queries/7/augment/stream">: the answer while a model writes it, anew after a lost connection.
 function follow(section) {
   const text = section.querySelector("pre");
   const status = section.querySelector("[role=status]");
