@@ -23,11 +23,12 @@ STREAMS_AT_MOST: Final = 256
 
 
 class Streams:
-    """The streams of one server. The state of a run is read once for all streams that watch it."""
+    """The streams of one server. They read the states of runs one after another, so that other requests have
+    connections too."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._reading: dict[int, asyncio.Task[RunState | None]] = {}
+        self._reading = asyncio.Lock()
         self.open = 0
 
     @contextmanager
@@ -47,23 +48,11 @@ class Streams:
 
     async def state(self, run_id: int) -> RunState | None:
         """The state of a run, read after the call; waits while the database is unavailable. None for an unknown run."""
-        if (begun := self._reading.get(run_id)) is not None:
-            # That read may have begun before the change that the caller wants to see.
-            await asyncio.wait([begun])
-        if (reading := self._reading.get(run_id)) is None:
-            reading = asyncio.create_task(self._read(run_id))
-            self._reading[run_id] = reading
-        return await asyncio.shield(reading)
-
-    async def _read(self, run_id: int) -> RunState | None:
-        try:
-            return await self._database.with_retry(
-                lambda connection: run_state(connection, run_id), retry_for_s=math.inf
-            )
-        except MissingError:
-            return None
-        finally:
-            del self._reading[run_id]
+        async with self._reading:
+            try:
+                return await self._database.with_retry(lambda one: run_state(one, run_id), retry_for_s=math.inf)
+            except MissingError:
+                return None
 
 
 #: A stream reads the state this often even without a notification.
@@ -84,9 +73,9 @@ class CountedStream(EventSourceResponse):
             await super().__call__(scope, receive, send)
 
 
-def event(name: str, data: dict[str, Any], *, id: str | None = None) -> ServerSentEvent:
+def event(name: str, data: dict[str, Any]) -> ServerSentEvent:
     """An event with JSON as its data."""
-    return ServerSentEvent(event=name, data=json.dumps(data, allow_nan=False), id=id)
+    return ServerSentEvent(event=name, data=json.dumps(data, allow_nan=False))
 
 
 _EVENT: Final = {
