@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints
 from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
-from api.parameters import Body, PathId, Reply, StrictRoute, with_example
+from api.parameters import Body, PathId, Reply, StrictRoute
 from api.rest.health import Check, check_parts
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
@@ -37,14 +37,6 @@ _CHECKS: Final = {
 }
 
 
-class Health(Reply):
-    """Whether submitted work can run now."""
-
-    status: Literal["healthy", "degraded"] = Field(examples=["healthy"])
-    version: str | None = Field(default=None, examples=["0.1.0"])
-    """For authenticated requests alone."""
-
-
 class DbCheck(Reply):
     """The result of one check."""
 
@@ -67,12 +59,8 @@ class DbHealth(Reply):
 class InitDatabaseBody(Body):
     """What to do with the database."""
 
-    model_config = with_example(reset=False)
-
     reset: bool = False
     """Refused if true: nothing is dropped over REST."""
-    create_indexes: bool = True
-    """Indexes belong to the migrations, and exist either way."""
 
 
 class InitDatabase(Reply):
@@ -122,8 +110,6 @@ class LanguageModelsBody(Body):
     gemini_full: Value | None = Field(default=None, examples=[""])
     """Accepted empty: there is no such backend."""
 
-
-NO_MODELS: Final[dict[Literal["light", "full"], str]] = {"light": "", "full": ""}
 
 NO_PATHS: Final[dict[Literal["input_dir", "output_dir"], str]] = {"input_dir": "", "output_dir": ""}
 
@@ -180,11 +166,12 @@ class WorkContentReply(Reply):
     content: str = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
 
 
-@router.get("/health", tags=["operations"], response_model_exclude_none=True)
-async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
-    """`degraded` when a part is not available; `/readyz` returns 503 then, and names the part."""
-    status: Literal["healthy", "degraded"] = "healthy" if (await check_parts(ctx)).are_ok else "degraded"
-    return Health(status=status, version=None if principal is None else version("ragq"))
+@router.get("/health", tags=["operations"])
+async def show_health(ctx: Context, principal: OptionalPrincipal) -> dict[Literal["status", "version"], str]:
+    """`healthy`, or `degraded` when a part is not available; `/readyz` returns 503 then, and names the part. For
+    authenticated requests the version too."""
+    status = "healthy" if (await check_parts(ctx)).are_ok else "degraded"
+    return {"status": status} if principal is None else {"status": status, "version": version("ragq")}
 
 
 @router.get("/init/db-health", tags=["operations"])
@@ -280,7 +267,7 @@ def _database(ctx: ApiContext) -> DatabaseReply:
 def _models(effective: EffectiveSettings) -> LanguageModelsReply:
     run = effective.run
     openai = {"light": run.query_light_model, "full": run.query_model}
-    return LanguageModelsReply(provider=run.llm.backend, models={"openai": openai, "gemini": NO_MODELS})
+    return LanguageModelsReply(provider=run.llm.backend, models={"openai": openai, "gemini": dict.fromkeys(openai, "")})
 
 
 def _refuse_other(body: Confirmed, now: Mapping[Any, object], remedy: str) -> None:
