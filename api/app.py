@@ -25,13 +25,12 @@ from api.metrics import RequestLog
 from api.pages import PAGES
 from api.problems import MEDIA_TYPE, Problem
 from api.rest import ROUTERS, TAGS
-from api.security.authentication import PUBLIC_PATHS, SESSIONS, Authentication, Authenticator
+from api.security.authentication import PUBLIC_PATHS, SESSIONS, Authentication
 from api.security.csrf import HEADER, set_browser_cookie
 from api.security.headers import CONTENT_SECURITY_POLICY, BodyLimit, HostCheck, ResponseHeaders, add_security_headers
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import connections
-from stack.ports import is_loopback
 from store.database import Database
 from workers.app import make_app as make_broker
 
@@ -123,10 +122,8 @@ def make_app(ctx: ApiContext) -> FastAPI:
 
 def _guard(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
     """Guard every address of the application. Call it after the handlers of errors are installed."""
-    authenticator = Authenticator(database=database, on_loopback=is_loopback(settings.ragq_api_host))
-    app.state.authenticator = authenticator
     # Middleware that is added later runs earlier.
-    app.add_middleware(Authentication, authenticator=authenticator, settings=settings)
+    app.add_middleware(Authentication, database=database, settings=settings)
     app.add_middleware(BodyLimit, settings=settings)
     app.add_middleware(HostCheck, settings=settings)
     # The middleware added above raises HTTPException as routes do, and gets the same handlers here. So do unexpected
@@ -137,7 +134,7 @@ def _guard(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
             CORSMiddleware,
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID", "Prefer", HEADER],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer", HEADER],
             expose_headers=[
                 *("Location", "Retry-After", "Preference-Applied", "Idempotency-Replayed", "WWW-Authenticate"),
             ],

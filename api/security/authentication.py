@@ -7,7 +7,7 @@ import asyncio
 import math
 import time
 from dataclasses import dataclass
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import Annotated, Final
 from urllib.parse import quote, urlsplit
 
 import asyncpg
@@ -26,8 +26,6 @@ from schemas.settings.process import ProcessSettings
 from stack.ports import is_loopback, literal
 from store import access
 from store.database import DATABASE_ERRORS, Database
-
-Answer = TypeVar("Answer")
 
 SESSION_COOKIE: Final = "ragq_session"
 LOGIN: Final = "/login"
@@ -56,12 +54,42 @@ class Principal:
     has_session: bool = False
 
 
-class Authenticator(NamedTuple):
-    """Finds the principal of a request."""
+class Authentication:
+    """Refuses requests without a principal, changes with a read-only token, and changes from other sites."""
 
-    database: Database
-    on_loopback: bool
-    """The server listens on loopback alone."""
+    def __init__(self, app: ASGIApp, *, database: Database, settings: ProcessSettings) -> None:
+        self.app = app
+        self.database = database
+        self.on_loopback = is_loopback(settings.ragq_api_host)
+        self.allowed_origins = frozenset(settings.cors_origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """As an ASGI application. Raises HTTPException where a problem is the answer."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request = Request(scope)
+        changes = request.method not in SAFE_METHODS
+        may_be_forged = changes and "authorization" not in request.headers
+        if may_be_forged and is_cross_origin(request.headers, self.allowed_origins):
+            raise HTTPException(
+                403,
+                "The request comes from a page of another site. Calls from there need an API token, and its origin has "
+                "to be listed in RAGQ_API_CORS_ORIGINS.",
+            )
+        if _is_public(request):
+            request.state.authenticate = self.authenticate
+        else:
+            principal = await self.authenticate(request)
+            if principal is None:
+                if (redirect := _redirect_to_login(request)) is not None:
+                    await redirect(scope, receive, send)
+                    return
+                raise _unauthenticated(request)
+            if changes and not principal.can_write and request.scope["path"] not in _NO_CHANGES:
+                raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
+            request.state.principal = principal
+        await self.app(scope, receive, send)
 
     async def authenticate(self, connection: HTTPConnection) -> Principal | None:
         """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
@@ -84,41 +112,6 @@ class Authenticator(NamedTuple):
         )
 
 
-class Authentication:
-    """Refuses requests without a principal, changes with a read-only token, and changes from other sites."""
-
-    def __init__(self, app: ASGIApp, *, authenticator: Authenticator, settings: ProcessSettings) -> None:
-        self.app = app
-        self.authenticator = authenticator
-        self.allowed_origins = frozenset(settings.cors_origins)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """As an ASGI application. Raises HTTPException where a problem is the answer."""
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        request = Request(scope)
-        changes = request.method not in SAFE_METHODS
-        may_be_forged = changes and "authorization" not in request.headers
-        if may_be_forged and is_cross_origin(request.headers, self.allowed_origins):
-            raise HTTPException(
-                403,
-                "The request comes from a page of another site. Calls from there need an API token, and its origin has "
-                "to be listed in RAGQ_API_CORS_ORIGINS.",
-            )
-        if not _is_public(request):
-            principal = await self.authenticator.authenticate(request)
-            if principal is None:
-                if (redirect := _redirect_to_login(request)) is not None:
-                    await redirect(scope, receive, send)
-                    return
-                raise _unauthenticated(request)
-            if changes and not principal.can_write and request.scope["path"] not in _NO_CHANGES:
-                raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
-            request.state.principal = principal
-        await self.app(scope, receive, send)
-
-
 def bearer_of(connection: HTTPConnection) -> str | None:
     """The token or session in the header Authorization; None without one."""
     scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
@@ -133,10 +126,10 @@ async def current_principal(request: Request) -> Principal:
 
 async def optional_principal(request: Request) -> Principal | None:
     """Who sent a request to a public path; None without authentication, and while the database is unavailable."""
-    authenticator: Authenticator = request.app.state.authenticator
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
-            return await authenticator.authenticate(request)
+            found: Principal | None = await request.state.authenticate(request)
+            return found
     except StackError:
         return None
     except DATABASE_ERRORS:
