@@ -135,9 +135,7 @@ def _guard(app: FastAPI, settings: ProcessSettings, database: Database) -> None:
             allow_origins=settings.cors_origins,
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Prefer", HEADER],
-            expose_headers=[
-                *("Location", "Retry-After", "Preference-Applied", "Idempotency-Replayed", "WWW-Authenticate"),
-            ],
+            expose_headers=["Location", "Retry-After", "Idempotency-Replayed", "WWW-Authenticate"],
         )
     app.add_middleware(ResponseHeaders, change=set_browser_cookie)
     app.add_middleware(ResponseHeaders, change=add_security_headers)

@@ -1,16 +1,14 @@
 """What requests and replies have in common: bodies, ids, waiting (Prefer, RFC 7240), and idempotency keys."""
 
 import json
-import re
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from hashlib import sha256
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from fastapi import Depends, Header, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from api.context import Context
 from api.security.authentication import CurrentPrincipal
 from schemas.values.base import MAX_ID, Text, whole
 from services.new_runs import Submitted
@@ -105,70 +103,21 @@ SearchWords = Annotated[Text, Query(max_length=200, examples=["baseline failed"]
 """The words of a search."""
 
 
-_WAIT: Final = re.compile(r"[0-9]{1,6}")
-
-
-async def _stays() -> bool:
-    return False
-
-
-class WaitPreference(NamedTuple):
-    """How long a request waits."""
-
-    seconds: float | None
-    """None waits until the job is done."""
-    applied: str | None
-    """The preference that was applied, for Preference-Applied; None without one."""
-    has_left: Callable[[], Awaitable[bool]] = _stays
-    """Whether the client has closed its connection."""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """The header of the reply."""
-        return {"Preference-Applied": self.applied} if self.applied else {}
-
-
-def wait_preference_of(prefer: list[str] | None, *, longest_s: float) -> WaitPreference:
-    """The wait that Prefer asks for: without a preference until the job is done, otherwise at most `longest_s` seconds.
-
-    `respond-async` does not wait, `wait=N` waits N seconds, both together are `wait=N`. Other preferences and invalid
-    ones are ignored, as RFC 7240 requires.
-
-    >>> wait_preference_of(None, longest_s=25)[:2], wait_preference_of(["respond-async"], longest_s=25)[:2]
-    ((None, None), (0.0, 'respond-async'))
-    >>> wait_preference_of(["return=minimal, wait=3"], longest_s=25)[:2]
-    (3.0, 'wait=3')
-    """
-    asked: dict[str, str] = {}
-    for preference in ",".join(prefer or []).split(","):
-        name, _, value = preference.partition(";")[0].partition("=")
-        asked.setdefault(name.strip().lower(), value.strip().strip('"'))
-    wait = asked.get("wait", "")
-    if _WAIT.fullmatch(wait):
-        is_longer = float(wait) > longest_s
-        return WaitPreference(longest_s, None) if is_longer else WaitPreference(float(wait), f"wait={int(wait)}")
-    return WaitPreference(0.0, "respond-async") if "respond-async" in asked else WaitPreference(None, None)
-
-
-async def wait(
-    request: Request,
-    ctx: Context,
+async def responds_at_once(
     prefer: Annotated[
         list[str] | None,
         # OpenAPI describes a header as one string, however often it may be sent.
-        WithJsonSchema({"type": "string", "examples": ["respond-async", "wait=5"]}),
+        WithJsonSchema({"type": "string", "examples": ["respond-async"]}),
         Header(
-            description="`respond-async` answers 202 at once; `wait=N` waits at most N seconds (RFC 7240). Without it "
-            "the reply comes when the step is done."
+            description="`respond-async` answers 202 at once (RFC 7240). Without it the reply comes when the step is "
+            "done."
         ),
     ] = None,
-) -> WaitPreference:
-    """How long a request waits for its job: as it prefers up to the limit of the settings, or until the job is done."""
-    preferred = wait_preference_of(prefer, longest_s=ctx.settings.ragq_api_wait_seconds)
-    return preferred._replace(has_left=request.is_disconnected)
+) -> bool:
+    """Whether a client prefers not to wait. Other preferences are ignored, as RFC 7240 requires."""
+    asked = ",".join(prefer or []).split(",")
+    return any(one.partition(";")[0].strip().lower() == "respond-async" for one in asked)
 
-
-Wait = Annotated[WaitPreference, Depends(wait)]
 
 #: Set on a reply to a repeated request.
 REPLAYED: Final = {"Idempotency-Replayed": "true"}

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from pydantic import AliasChoices, ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, WaitPreference, with_example
+from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.statuses import QueryStatus
@@ -113,10 +113,11 @@ async def run_expansion(waiting: Waits, key: Keyed, body: ExpansionRequest) -> E
 
 @expansion_router.post("/manual", response_model=Expanded)
 async def save_manual_expansion(
-    ctx: Context, key: Keyed, body: PastedExpansion, response: Response
+    ctx: Context, key: Keyed, body: PastedExpansion, request: Request, response: Response
 ) -> Expanded | Response:
     """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
-    return await _expand(Waiting(ctx, WaitPreference(0.0, None), response), key, body, expansion_reply=body.reply)
+    waiting = Waiting(ctx, request, response, at_once=True)
+    return await _expand(waiting, key, body, expansion_reply=body.reply)
 
 
 async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more: Any) -> Expanded | Response:

@@ -5,13 +5,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import ConfigDict, Field
 from starlette.responses import JSONResponse
 
 from api.context import Context
 from api.event_streams import wait_until_idle
-from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, Wait, with_example
+from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, responds_at_once, with_example
 from schemas.errors import QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
@@ -110,17 +110,19 @@ class Waiting:
     """A request that waits for a step."""
 
     ctx: Context
-    wait: Wait
+    request: Request
     response: Response
+    at_once: Annotated[bool, Depends(responds_at_once)]
+    """It is replied to without waiting."""
 
     async def reply(self, asked: StoredQuery, read: Read[Done], *, is_new: bool = True) -> Done | Response:
         """What `read` gives when the job of a question is done, which is looked for at once if the request is not new;
         or a 202 with the address of the job, for a client that prefers one.
 
         Raises StepFailedError when a stage of it failed, MissingError when it was deleted, and Refused when it was
-        cancelled or changed, and when it is paused and the client has no preference.
+        cancelled or changed, and when it is paused and the client waits.
         """
-        headers = self.wait.headers | ({} if is_new else REPLAYED)
+        headers = {} if is_new else REPLAYED
         done = None if is_new else await self.ctx.database.once(read)
         if done is None:
             status = await self._status(asked)
@@ -133,14 +135,12 @@ class Waiting:
         return done
 
     async def _status(self, asked: StoredQuery) -> JobStatus:
-        database, wait = self.ctx.database, self.wait
-        if wait.seconds == 0:
+        database, has_left = self.ctx.database, self.request.is_disconnected
+        if self.at_once:
             job = await database.once(jobs.job, asked.job_id)
             status = None if job is None else job.status
         else:
-            status = await wait_until_idle(
-                database, self.ctx.changes, asked.job_id, timeout_s=wait.seconds, has_left=wait.has_left
-            )
+            status = await wait_until_idle(database, self.ctx.changes, asked.job_id, has_left=has_left)
         match status:
             case JobStatus.FAILED | JobStatus.POISONED:
                 error = (await database.once(jobs.progress, [asked.job_id]))[asked.job_id].error
@@ -151,7 +151,7 @@ class Waiting:
                 raise _superseded(asked.id)
             case None:
                 raise queries.query_missing(asked.id)
-            case JobStatus.PAUSED if wait.seconds is None:
+            case JobStatus.PAUSED if not self.at_once:
                 raise Refused(
                     f"Job j{asked.job_id} of query {asked.id} is paused; `ragq resume j{asked.job_id}`, or POST "
                     f"/jobs/{asked.job_id}/resume, continues the step.",

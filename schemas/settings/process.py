@@ -126,8 +126,6 @@ class ProcessSettings(BaseModel):
     """Port that `ragq api` listens on; `ragq up` chooses a free one unless it is set."""
     ragq_flower_port: int = Field(default=5555, ge=1, le=65535)
     """Port of Flower; `ragq up` chooses a free one unless it is set."""
-    ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
-    """Maximum seconds that a client may ask a request to wait for its job, with the header `Prefer: wait=N`."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)
     """Maximum kilobytes of a request's body."""
     ragq_api_max_upload_kb: int = Field(default=20_480, ge=1)

@@ -15,17 +15,10 @@ from workers.app import make_app as make_broker
 
 
 @pytest.fixture
-def wait_seconds() -> float:
-    """How long a request waits for its job."""
-    return 0.2
-
-
-@pytest.fixture
-async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[ApiContext]:
+async def ctx(database_url: str, valkey: ValkeyServer) -> AsyncIterator[ApiContext]:
     """What the application under test uses: a fresh database and the broker of the session."""
     made = ApiContext(
-        # Shorter than any setting may be.
-        settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
+        settings=ProcessSettings(),
         database=Database(database_url, pool_size=4),
         broker=make_broker(valkey.url),
         environment={"RAGQ_PROFILE": "demo"},

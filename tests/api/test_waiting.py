@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 
 from api import event_streams
-from api.parameters import WaitPreference, wait_preference_of
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import jobs, stages
@@ -35,7 +34,7 @@ async def test_the_wait_ends_with_the_job(
 ) -> None:
     monkeypatch.setattr("api.event_streams.LONGEST_SLEEP_SECONDS", 60.0)
     job_id = (await store_run(stages=("extract",))).job_ids[0]
-    waits = asyncio.create_task(wait_until_idle(database, changes, job_id, timeout_s=60))
+    waits = asyncio.create_task(wait_until_idle(database, changes, job_id))
     async with changes.subscribe() as subscription, database.connection() as connection:
         await subscription.next(20)
         claim = await claimed(connection, job_id)
@@ -50,7 +49,7 @@ async def test_the_wait_ends_with_the_job(
 async def test_no_connection_is_held_while_it_waits(database_url: str, changes: Changes, store_run: StoreRun) -> None:
     stored = await store_run(*(str(number) for number in range(300, 308)))
     narrow = Database(database_url, pool_size=1)
-    waits = [asyncio.create_task(wait_until_idle(narrow, changes, job, timeout_s=60)) for job in stored.job_ids]
+    waits = [asyncio.create_task(wait_until_idle(narrow, changes, job)) for job in stored.job_ids]
     async with changes.subscribe() as subscription:
         await subscription.next(20)
     async with narrow.connection() as connection:
@@ -66,7 +65,7 @@ async def test_a_change_without_a_notification_is_found(
     monkeypatch.setattr("api.event_streams.LONGEST_SLEEP_SECONDS", 0.05)
     job_id = (await store_run()).job_ids[0]
     deaf = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
-    waits = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
+    waits = asyncio.create_task(wait_until_idle(database, deaf, job_id))
     await asyncio.sleep(0.1)
     async with database.connection() as connection:
         await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=job_id)
@@ -78,32 +77,11 @@ async def test_a_change_without_a_notification_is_found(
 async def test_a_deleted_job_is_not_waited_for_and_one_whose_client_leaves_continues(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
-    assert await wait_until_idle(database, changes, 999, timeout_s=60) is None
+    assert await wait_until_idle(database, changes, 999) is None
     job_id = (await store_run()).job_ids[0]
 
     async def has_left() -> bool:
         return True
 
-    for timeout_s in (None, 60):
-        left = await event_streams.wait_until_idle(database, changes, job_id, timeout_s=timeout_s, has_left=has_left)
-        assert left is JobStatus.WAITING
-
-
-@pytest.mark.parametrize(
-    ("prefer", "wait"),
-    [
-        (None, WaitPreference(None, None)),
-        (["Respond-Async"], WaitPreference(0.0, "respond-async")),
-        (["wait=0"], WaitPreference(0.0, "wait=0")),
-        (['wait="5"; strict'], WaitPreference(5.0, "wait=5")),
-        (["respond-async, wait=10"], WaitPreference(10.0, "wait=10")),
-        (["wait=10, wait=3"], WaitPreference(10.0, "wait=10")),
-        (["wait=600"], WaitPreference(25.0, None)),
-        (["wait=soon"], WaitPreference(None, None)),
-        (["wait=-1"], WaitPreference(None, None)),
-    ],
-)
-def test_without_a_preference_a_client_waits_until_the_job_is_done(
-    prefer: list[str] | None, wait: WaitPreference
-) -> None:
-    assert wait_preference_of(prefer, longest_s=25.0) == wait
+    left = await event_streams.wait_until_idle(database, changes, job_id, has_left=has_left)
+    assert left is JobStatus.WAITING

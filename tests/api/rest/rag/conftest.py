@@ -16,9 +16,6 @@ from tests.services.questions.questions import a_question, store_small_corpus, t
 Ask = Callable[..., Awaitable[StoredQuery]]
 Working = Callable[..., AbstractAsyncContextManager[None]]
 
-#: For tests in which a worker answers.
-waits_long = pytest.mark.parametrize("wait_seconds", [30.0])
-
 
 @pytest.fixture
 async def corpus(connection: Connection) -> None:

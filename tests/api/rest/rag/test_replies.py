@@ -7,7 +7,7 @@ import httpx
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.api.rest.rag.conftest import Working, waits_long
+from tests.api.rest.rag.conftest import Working
 from tests.shown import as_read
 
 QUESTION: Final = {"corpus": "small", "original_query": "What is working memory?"}
@@ -38,7 +38,6 @@ STORY: Final[tuple[tuple[str, str, object], ...]] = (
 )
 
 
-@waits_long
 @pytest.mark.usefixtures("corpus")
 async def test_a_question_replies_from_its_expansion_to_its_deletion_as_it_was_read(
     client: httpx.AsyncClient, working: Working, snapshot: SnapshotAssertion

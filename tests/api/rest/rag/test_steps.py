@@ -16,7 +16,7 @@ from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import jobs, runs
 from tests.api.rest.problems import problem
-from tests.api.rest.rag.conftest import Ask, Working, waits_long
+from tests.api.rest.rag.conftest import Ask, Working
 from tests.services.questions.questions import WHOLE, chain
 
 TO_VALIDATE = WHOLE[:5]
@@ -71,11 +71,9 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
     ]:
         query = await ask(*done)
 
-        # Longer than a client may ask for.
-        reply = await client.post(path(query.id, step), headers={"Prefer": "wait=30"})
+        reply = await client.post(path(query.id, step), headers=AT_ONCE)
 
         assert (reply.status_code, reply.headers["location"]) == (202, f"/jobs/{query.job_id}")
-        assert "preference-applied" not in reply.headers
         started = reply.json()
         assert set(started) == {"query_id", "run_id", "job_id", "status", "message"}
         assert (started["job_id"], started["query_id"], started["status"]) == (query.job_id, query.id, "waiting")
@@ -85,7 +83,6 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
         assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
 
 
-@waits_long
 async def test_a_stage_that_fails_during_the_wait_is_a_problem_with_the_next_step(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -108,7 +105,6 @@ async def test_a_stage_that_fails_during_the_wait_is_a_problem_with_the_next_ste
         assert "private" not in reply.text
 
 
-@waits_long
 async def test_a_concurrent_change_to_the_question_ends_the_wait(client: httpx.AsyncClient, ask: Ask) -> None:
     cancelled, deleted = await ask("expand"), await ask("expand")
     first, second = await on_its_way(client, cancelled), await on_its_way(client, deleted)
@@ -143,7 +139,6 @@ async def test_a_step_continues_when_its_client_leaves(
     assert rest.status_code == 200
 
 
-@waits_long
 async def test_a_step_takes_another_preset_and_other_values(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -160,7 +155,6 @@ async def test_a_step_takes_another_preset_and_other_values(
         assert settings["retrieval.fusion"] == {"value": "rrf", "source": "preset Original"}
 
 
-@waits_long
 async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -205,7 +199,6 @@ async def test_the_model_and_the_number_of_phrases_of_an_expansion_can_be_chosen
         assert (await runs.settings(connection, asked["run_id"]))["expansion.n"] == n
 
 
-@waits_long
 @pytest.mark.usefixtures("corpus")
 async def test_nothing_is_stored_of_an_expansion_that_failed_or_cannot_be_used(
     client: httpx.AsyncClient, working: Working
@@ -261,7 +254,6 @@ async def sent_twice(client: httpx.AsyncClient, path: str, body: Mapping[str, An
     return second
 
 
-@waits_long
 @pytest.mark.usefixtures("corpus")
 async def test_a_pasted_question_and_an_answer_are_made_once_for_a_key(
     client: httpx.AsyncClient, ask: Ask, working: Working
@@ -280,7 +272,6 @@ async def test_a_pasted_question_and_an_answer_are_made_once_for_a_key(
                 assert await_old.json() == replayed.json()
 
 
-@waits_long
 async def test_of_concurrent_requests_one_makes_the_answer_and_all_get_it(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
