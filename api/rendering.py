@@ -11,7 +11,6 @@ from starlette.responses import HTMLResponse
 from starlette.templating import Jinja2Templates
 
 from api.security.csrf import csrf_field
-from schemas.settings.base import value_in_words
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import LEAST
 from services import listings
@@ -76,7 +75,6 @@ _templates = Jinja2Templates(
 )
 _templates.env.filters |= {
     "took": took,
-    "words": value_in_words,
     "indented": indented,
     "number": words.number,
     "bounds": words.bounds,

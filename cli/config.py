@@ -14,21 +14,11 @@ from cli.output import FittingTable, Text, draw, print_json
 from schemas.errors import StackError
 from schemas.settings.base import ENV_FILE, Setting, SettingSource, allowed, merged, value_in_words
 from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings, effective_process, prices_of
-from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, settings_hash
 from schemas.values.costs import Prices
 from stack.connections import Connections, connections
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
-
-
-def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> FittingTable:
-    """A line per setting: its value, that of the profile, and where it comes from."""
-    table = FittingTable("changed setting", "value", f"profile {profile}", "from")
-    for name, change in changed.items():
-        instead = None if change.profile is None else value_in_words(change.profile)
-        table.add_row(name, value_in_words(change.value), instead, change.source)
-    return table
 
 
 @group()

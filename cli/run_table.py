@@ -7,14 +7,15 @@ from typing import Any
 from rich.console import Group
 from rich.table import Column
 
-from cli.config import changed_table
 from cli.output import Drawing, FittingTable, Text, coloured, draw, figure_table, spaced
+from cli.sheets import rows_drawing
 from schemas.chains import in_order
 from schemas.settings.profiles import ChangedSetting, changed_in_words, changed_settings
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
+from services.listings import changed_table
 from stages.reports.costs import cost_words
 from stages.reports.words import (
     counted,
@@ -59,7 +60,7 @@ def run_details(view: RunView, cost: RunCost) -> Drawing:
         lines.append(notification_in_words(view.notification))
     lines += origin_words(view.origin)
     changed = _changed(view)
-    table: list[Drawing] = [Text(), changed_table(changed, profile=overview.profile)] if changed else []
+    table: list[Drawing] = [Text(), rows_drawing(changed_table(changed, overview.profile))] if changed else []
     costs = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
     return Group(*costs, Text(), *(Text(words, style="dim") for words in lines), *table)
 

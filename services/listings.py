@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.profiles import ChangedSetting
 from schemas.values.documents import CorpusView, ListedWork
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
 from stages.reports.tables import Cell, Figure, Moment, Ref, State, Table
@@ -178,3 +179,13 @@ def _scorer(one: StoredIndex) -> str:
     if meta is None:
         return ""
     return (meta.scorer_model or "unknown scorer") + (" (the assessing model)" if meta.allow_same_model else "")
+
+
+def changed_table(changed: Mapping[str, ChangedSetting], profile: str) -> Table:
+    """The settings of a run that differ from its profile, and where each value comes from."""
+    rows = (
+        (name, value_in_words(one.value), "" if one.profile is None else value_in_words(one.profile), one.source)
+        for name, one in changed.items()
+    )
+    columns = ("changed setting", "value", f"profile {profile}", "from")
+    return Table("Settings that differ from the profile", columns, tuple(rows), texts=columns)

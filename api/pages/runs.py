@@ -108,7 +108,6 @@ async def run_page(
         run=progress,
         changed=changed_settings(overview.profile, view.settings),
         stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
-        times={stage: cost.stages[stage] for stage in in_order(overview.kind, cost.stages)},
         scores=scores,
         cost=list(cost_words(cost)),
         documents=documents,

@@ -12,23 +12,11 @@ if (login && location.hash.startsWith("#ragq_")) {
 }
 
 // <button hidden data-copy="#prompt">: copies the text of an element, and reports it in the element after the button.
-async function copied(text) {
-  if (navigator.clipboard) {
-    await navigator.clipboard.writeText(text);
-    return true;
-  }
-  const field = document.createElement("textarea");
-  field.value = text;
-  document.body.append(field);
-  field.select();
-  const done = document.execCommand("copy");
-  field.remove();
-  return done;
-}
 async function copy(button) {
-  const done = await copied(document.querySelector(button.dataset.copy).textContent).catch(() => false);
+  const text = document.querySelector(button.dataset.copy).textContent;
+  // Browsers give no clipboard to a page of another machine that came without TLS.
+  const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
   button.nextElementSibling.textContent = done ? "Copied." : "The browser refused; select the text and copy it.";
-  button.focus();
 }
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
@@ -160,10 +148,3 @@ function prepare() {
   for (const form of document.querySelectorAll("form[data-unsaved]")) unsaved(form);
 }
 prepare();
-
-// On narrow screens the sections are one row that scrolls. scrollIntoView would move the start of the focus as well.
-const here = document.querySelector(".top nav [aria-current]");
-if (here) {
-  const row = here.closest("nav");
-  row.scrollTo({ left: here.offsetLeft - (row.clientWidth - here.offsetWidth) / 2, behavior: "instant" });
-}
