@@ -20,45 +20,16 @@ from schemas.values.documents import conditions_of
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
 from schemas.values.requests import RunsWanted
-from schemas.values.scoring import ModeSummary, ScoreTable
+from schemas.values.scoring import ScoreTable
 from services.reports import cost_of_run
 from stages.reports.tables import Moment
-from stages.reports.words import asked_for, notices, split_in_words
+from stages.reports.words import asked_for, split_in_words
 from store.database import Connection
 from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.overviews import RunOverview
-from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
+from store.runs.run_view import RunView, registered, with_origin
 from store.views import Submission, run_scores, submission
-
-
-def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
-    """One object per run: its line of `ragq runs`, and its modes."""
-    return [_of_run(run) | {"experiments": [_experiment(run, one) for one in run.experiments]} for run in runs]
-
-
-def _of_run(run: RegisteredRun) -> dict[str, Any]:
-    values = run.model_dump(mode="json")
-    has_report = run.kind in ("participant", "query")
-    return values | {
-        "run_id": f"r{run.id}",
-        "timestamp": values["created_at"],
-        "draw": run.draw,
-        "notices": " ".join(notices(run.kind, run.profile, run.request)),
-        "output": f"ragq report r{run.id} --json" if has_report else f"ragq show r{run.id} --json",
-    }
-
-
-def _experiment(run: RegisteredRun, found: ModeSummary) -> dict[str, Any]:
-    return {
-        "mode": found.mode.value,
-        **{name: run.request.get(name) for name in ("data_set", "split", "limit")},
-        "status": found.status.value,
-        "participants": found.participants,
-        "evaluated": found.compared,
-        "mae_weighted": found.mae,
-        "coverage_pct": None if found.coverage is None else 100 * found.coverage,
-    }
 
 
 def toml_comment(words: str) -> str:
@@ -223,7 +194,7 @@ def runs(wanted: RunsWanted, as_json: bool) -> None:
     shown = found[: wanted.limit]
     # The figures of scored runs take numpy's statistics, which a list does without.
     if as_json:
-        print_json(registry_json(with_database(registered, shown)))
+        print_json(with_database(registered, shown))
     else:
         _print_runs(shown, is_filtered=bool(wanted.kind or wanted.search or wanted.before))
     if len(found) > len(shown):

@@ -13,7 +13,7 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunEnvironment, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
-from stages.reports.words import counted
+from stages.reports.words import counted, notices
 from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs
 from store.runs.batches import Waiting
@@ -289,11 +289,11 @@ class RegisteredRun(RunOverview):
     experiments: tuple[ModeSummary, ...]
     """The modes of a scored run; empty for other kinds."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
-    def draw(self) -> int:
-        """The draw of the run."""
-        found: int = self.request.get("draw", 0)
-        return found
+    def notices(self) -> list[str]:
+        """Caveats about the results."""
+        return [*notices(self.kind, self.profile, self.request)]
 
 
 async def registered(connection: Connection, found: Sequence[RunOverview]) -> list[RegisteredRun]:

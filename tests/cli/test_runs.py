@@ -51,32 +51,23 @@ async def failing_otherwise(connection: Connection) -> None:
     await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("few_shot", 316): broken})
 
 
-def test_json_has_what_the_registry_of_the_original_had(ragq: Ragq, stored: Stored) -> None:
+def test_json_has_the_commit_and_the_figures_of_each_run(ragq: Ragq, stored: Stored) -> None:
     stored(three_runs)
 
     unscored, drawn, first = json.loads(ragq("runs", "--json").stdout, parse_constant=pytest.fail)
 
-    assert [run["run_id"] for run in (first, drawn, unscored)] == ["r1", "r2", "r3"]
-    assert (drawn["git_commit"], drawn["git_dirty"], drawn["draw"], first["draw"]) == (HERE.git_commit, True, 2, 0)
-    assert (first["git_commit"], first["output"]) == (None, "ragq report r1 --json")
-    assert datetime.fromisoformat(first["timestamp"]).tzinfo is not None
+    assert [run["id"] for run in (first, drawn, unscored)] == [1, 2, 3]
+    assert (drawn["git_commit"], drawn["git_dirty"], drawn["request"]["draw"]) == (HERE.git_commit, True, 2)
+    assert (first["git_commit"], first["request"]["split"]) == (None, "paper-test")
+    assert datetime.fromisoformat(first["created_at"]).tzinfo is not None
     # 316 has errors 0 and 1, 319 has 1 and 1; two of eight items are scored.
-    assert first["experiments"][0] == {
-        "mode": "zero_shot",
-        "data_set": None,
-        "split": "paper-test",
-        "limit": None,
-        "status": "succeeded",
-        "participants": 2,
-        "evaluated": 2,
-        "mae_weighted": 0.75,
-        "coverage_pct": 25.0,
-    }
-    assert [(one["mode"], one["status"], one["evaluated"]) for one in drawn["experiments"]] == [
+    figures = ("mode", "status", "participants", "compared", "mae", "coverage")
+    assert [first["experiments"][0][name] for name in figures] == ["zero_shot", "succeeded", 2, 2, 0.75, 0.25]
+    assert [(one["mode"], one["status"], one["compared"]) for one in drawn["experiments"]] == [
         ("zero_shot", "succeeded", 2),
         ("few_shot", "failed", 1),
     ]
-    assert (unscored["experiments"][0]["status"], unscored["experiments"][0]["mae_weighted"]) == ("unfinished", None)
+    assert (unscored["experiments"][0]["status"], unscored["experiments"][0]["mae"]) == ("unfinished", None)
 
 
 def test_a_name_and_a_priority_are_set_and_the_name_stands_for_the_run(ragq: Ragq, stored: Stored) -> None:
