@@ -62,7 +62,7 @@ class ApiContext:
     @cached_property
     def metrics(self) -> Metrics:
         """The metrics of this server."""
-        return Metrics(self.database, prices=self.prices)
+        return Metrics(self.database)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
-from schemas.values.costs import Prices
 from store.database import Database
 from store.runs.attempts import AttemptTotals, Counts
 from store.runs.backlog import queue_figures
@@ -42,12 +41,10 @@ class Metrics(Collector):
         *,
         kept_s: float = KEPT_SECONDS,
         kept_times: float = KEPT_TIMES,
-        prices: Prices | None = None,
     ) -> None:
         self._database = database
         self._kept_s = kept_s
         self._kept_times = kept_times
-        self._prices = prices
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
         self._read_again_at = 0.0
@@ -83,7 +80,7 @@ class Metrics(Collector):
             for values in all_values:
                 gauge.add_metric(values, self._figures.get((counted, *values), 0))
             yield gauge
-        yield from _counters(self._counts, self._prices)
+        yield from _counters(self._counts)
 
 
 _STAGES: Final = [(stage,) for stage in QUEUES]
@@ -100,7 +97,7 @@ _GAUGES: Final[Sequence[tuple[str, str, str, Sequence[str], Sequence[tuple[str, 
 )
 
 
-def _counters(totals: Counts, prices: Prices | None) -> Iterator[Metric]:
+def _counters(totals: Counts) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         "ragq_stage_seconds",
         "Seconds of the attempts that ended since the first reading of this process.",
@@ -126,16 +123,6 @@ def _counters(totals: Counts, prices: Prices | None) -> Iterator[Metric]:
             if counted == name:
                 counter.add_metric(values, count)
         yield counter
-    if prices is not None:
-        cost = CounterMetricFamily(
-            "ragq_llm_cost",
-            "Price of the tokens of ragq_llm_tokens, by RAGQ_PRICES; models without a price are absent.",
-            labels=("model", "currency"),
-        )
-        for model, price in sorted(prices.models.items()):
-            paid = totals["tokens", model, "prompt"] * price.prompt + totals["tokens", model, "reply"] * price.reply
-            cost.add_metric((model, prices.currency), paid / 1_000_000)
-        yield cost
 
 
 log = structlog.get_logger(__name__)

@@ -14,7 +14,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.metrics import Metrics
 from schemas.statuses import AttemptOutcome, JobStatus
-from schemas.values.costs import Prices
 from store.database import Database
 
 FOLDER: Final = Path(__file__).parents[2] / "docs" / "monitoring"
@@ -48,7 +47,7 @@ def names(expression: str) -> set[str]:
 @pytest.fixture
 async def served(database: Database) -> tuple[set[str], set[str]]:
     """The names of the samples that `/metrics` may have, and of their labels."""
-    text = (await Metrics(database, prices=Prices(models={}, currency="EUR")).text()).decode()
+    text = (await Metrics(database).text()).decode()
     families = list(text_string_to_metric_families(text))
     documented = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
     rows = re.findall(r"^\| `(ragq_\w+)` \| ([^|]*)\|", documented, re.MULTILINE)
