@@ -10,7 +10,6 @@ from pydantic import Field, StringConstraints, model_validator
 from api.context import ApiContext, Context
 from api.parameters import Body, Keyed, SettingsByName, StrictRoute, WithSettings, announce, with_example
 from schemas.settings.preset import is_preset_name
-from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import Priority
 from schemas.values.base import Text
 from schemas.values.costs import Estimate
@@ -44,17 +43,9 @@ class Submission(WithSettings, RunTerms):
     and normal for others."""
 
 
-class SubmittedReply(Submitted):
-    """What a submission led to."""
-
-    profile: str = Field(examples=["demo"])
-    changed_settings: dict[str, ChangedSetting]
-    """By name, in the order of the settings."""
-
-
 #: The reply of a submission that finds its run, or stores none, for its OpenAPI description.
 SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": SubmittedReply | Estimate, "description": "The run of the same work, or the estimate"}
+    200: {"model": Submitted | Estimate, "description": "The run of the same work, or the estimate"}
 }
 
 
@@ -66,7 +57,7 @@ async def submit_body(
     response: Response,
     *,
     values: Mapping[str, str] | None = None,
-) -> SubmittedReply | Estimate:
+) -> Submitted | Estimate:
     """Submit a request with the settings of its body, or with `values` where the body has others beside them.
 
     The reply is 201 with a new run under Location, or 200 with the run of the same work, or with the estimate.
@@ -87,7 +78,7 @@ async def submit_body(
         terms=body.model_copy(update={"notify_url": webhook_url(ctx.settings, body.notify_url)}),
     )
     announce(response, submitted)
-    return SubmittedReply(**vars(submitted), profile=settings.profile, changed_settings=settings.changed)
+    return submitted
 
 
 class ParticipantSubmission(ParticipantRequest, Submission):
@@ -106,7 +97,7 @@ async def list_splits(ctx: Context) -> list[StoredSplit]:
 @participants_router.post("/runs", status_code=201, responses=SUBMITTED)
 async def submit_participants(
     ctx: Context, key: Keyed, body: ParticipantSubmission, response: Response
-) -> SubmittedReply | Estimate:
+) -> Submitted | Estimate:
     """Store a run of one job per participant and mode, and send it.
 
     The same work submitted again is the same run, whose failed jobs continue: 200 instead of 201. 409 when the request
@@ -192,7 +183,7 @@ query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], rout
 @query_sets_router.post("/runs", status_code=201, responses=SUBMITTED)
 async def submit_query_set(
     ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response
-) -> SubmittedReply | Estimate:
+) -> Submitted | Estimate:
     """Store a run of one job per question, and send it. Nothing waits: the events of the run report its progress.
 
     The same set submitted again is the same run, whose failed jobs continue: 200 instead of 201.

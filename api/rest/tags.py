@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
-from api.rest.submissions import SUBMITTED, Submission, SubmittedReply, submit_body
+from api.rest.submissions import SUBMITTED, Submission, submit_body
 from api.work_uploads import base_name
 from schemas.errors import run_missing
 from schemas.statuses import JobStatus
@@ -16,6 +16,7 @@ from schemas.values.base import Text
 from schemas.values.costs import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
 from schemas.values.tags import StoredVocabulary, Tag
+from services.new_runs import Submitted
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,
@@ -80,9 +81,7 @@ router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
 
 @router.post("/runs", status_code=201, responses=SUBMITTED)
-async def submit_phrases(
-    ctx: Context, key: Keyed, body: TagsSubmission, response: Response
-) -> SubmittedReply | Estimate:
+async def submit_phrases(ctx: Context, key: Keyed, body: TagsSubmission, response: Response) -> Submitted | Estimate:
     """Store a run of one job per set of phrases, and send it.
 
     The same work submitted again is the same run: 200 instead of 201. 409 when the vocabulary has no models yet.
