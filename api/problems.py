@@ -58,19 +58,8 @@ _SHOWN_AT_MOST: Final = 5
 
 INVALID: Final = (422, "request-invalid")
 
-#: By the status of an HTTPException. Python's own phrases differ between versions.
-PLAIN: Final[dict[int, str]] = {
-    400: "bad-request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not-found",
-    405: "method-not-allowed",
-    408: "request-timeout",
-    413: "content-too-large",
-    421: "misdirected-request",
-    429: "too-many-requests",
-    503: "too-many-streams",
-}
+#: By the status of an HTTPException, whose phrases of Python differ between versions or say less.
+_PLAIN: Final = {413: "content-too-large", 503: "too-many-streams"}
 
 
 class InvalidField(BaseModel):
@@ -167,7 +156,7 @@ async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if isinstance(error.__cause__, UnicodeDecodeError):
         return respond(request, INVALID, "The body is not valid UTF-8, as JSON has to be.")
-    slug = PLAIN.get(error.status_code, f"status-{error.status_code}")
+    slug = _PLAIN.get(error.status_code) or HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers = {"Allow": ", ".join(sorted(_methods_here(request)))}
