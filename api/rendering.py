@@ -50,13 +50,10 @@ def _current(path: str, sections: list[str]) -> str | None:
 
 
 def took(seconds: float | None) -> str:
-    """A duration: `0.42 s`, `1 min 5 s`; nothing for one that is not known."""
+    """A duration: `0.42 s`, `0:01:05`; nothing for one that is not known."""
     if seconds is None:
         return ""
-    if seconds < 60:
-        return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return f"{seconds:.2f} s" if seconds < 60 else words.duration(seconds)
 
 
 def indented(value: object) -> str:
