@@ -54,9 +54,9 @@ async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentE
             took_s = clock() - began
             untimed = state.model_copy(update={"seconds_left": None})
             if is_changed or sent != untimed:
-                yield event("changed", _summary(state))
+                yield event("changed", state.model_dump(mode="json"))
                 if state.is_idle and (sent is None or not sent.is_idle):
-                    yield event("idle", _summary(state))
+                    yield event("idle", state.model_dump(mode="json"))
                 sent = untimed
                 await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
             is_changed = await subscription.next(POLL_SECONDS)
@@ -71,10 +71,6 @@ async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
                 yield event("changed", {})
             await asyncio.sleep(RUNS_SECONDS)
             is_changed = await subscription.next(POLL_SECONDS)
-
-
-def _summary(state: RunState) -> dict[str, Any]:
-    return {"run": state.run_id, **state.model_dump(mode="json", exclude={"run_id"})}
 
 
 #: Shortest time between two reads of a stream.

@@ -57,7 +57,7 @@ async def test_a_stream_follows_a_run_past_its_end_and_ends_with_its_reader(
     await eventually.until(lambda: not ctx.streams.open)
 
     assert first == {
-        "run": stored.run_id,
+        "run_id": stored.run_id,
         "states": {"waiting": 1},
         "stages_done": 0,
         "stages": 2,
