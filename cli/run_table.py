@@ -208,13 +208,10 @@ def score_table(scores: ScoreTable) -> Drawing:
 
 
 def _summaries(scores: ScoreTable) -> FittingTable:
-    has_baseline = any(mode.median_mae is not None for mode in scores.modes)
-    beside = ("median's MAE", "mode's MAE") if has_baseline else ()
-    table = figure_table("mode", "MAE", *beside, "items compared", "N/A", "participants scored")
+    table = figure_table("mode", "MAE", "median's MAE", "mode's MAE", "items compared", "N/A", "participants scored")
     for one in scores.modes:
-        baseline = (number(one.median_mae), number(one.modal_mae)) if has_baseline else ()
-        scored = f"{one.scored} of {one.participants}"
-        table.add_row(one.mode, number(one.mae), *baseline, one.compared_items, one.na_items, scored)
+        errors = map(number, (one.mae, one.median_mae, one.modal_mae))
+        table.add_row(one.mode, *errors, one.compared_items, one.na_items, f"{one.scored} of {one.participants}")
     return table
 
 

@@ -62,7 +62,7 @@ def test_every_example_of_the_help_and_of_the_docs_is_a_command_with_its_argumen
         if option.type.name == "FILE":
             monkeypatch.setattr(option.type, "convert", lambda value, *_: value)
     monkeypatch.setattr(submit, "read_submission_file", lambda *_: ({}, {}))
-    monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
+    monkeypatch.setattr(ids, "_named", lambda *_: 12)
 
     for line in (*EXAMPLES, *DOCUMENTED):
         for words in _commands_in(line):
