@@ -66,8 +66,7 @@ class ComparedRun(Value):
     subjects: int
     """Those that it and the baseline finished."""
     measures: dict[str, dict[str, ComparedMeasure]]
-    """By what they are of: a mode, a ranking, or `calls`. `tokens` are those of the prompts and replies of a
-    subject, whoever paid for them."""
+    """By what they are of: a mode, a ranking, or `calls`. `tokens` are of a subject's calls, whoever paid."""
     failed: int
     """Jobs that did not succeed."""
     failed_alone: tuple[str, ...] = ()
@@ -101,8 +100,7 @@ class Comparison(Value):
     runs: tuple[str, ...]
     """The baseline first."""
     headline: str
-    """Whose measures are shown first: a mode, or the last ranking that all runs have; empty where no query is
-    judged in all of them."""
+    """Whose measures are shown first: a mode, or the last ranking that all runs have; empty without any."""
     confidence: str | None = None
     """By which scores of participants are ordered."""
     measured: str

@@ -90,8 +90,7 @@ class AnswerScores(Value):
 
     sentences: int = Field(examples=[7])
     citation_precision: Tally
-    """Citations: whether the sentence needs their source, or it supports it alone; of labels that the prompt does not
-    have no."""
+    """Citations: whether the source supports the sentence, alone or as a part that it needs; of unknown labels no."""
     citation_recall: Tally
     """Sentences: whether the sources that they cite support them together; of those that cite none no."""
     correctness: Tally | None

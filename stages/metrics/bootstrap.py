@@ -39,8 +39,7 @@ def paired_deltas(
     metrics: Metrics, left: Cohort, right: Cohort, measures: Measures, *, level: float = LEVEL
 ) -> dict[str, ComparedMeasure]:
     """The right beside the left, which is the baseline, over the participants of both; each resample draws the same
-    participants for both. The corrected intervals have this level of confidence.
-    """
+    participants for both. The corrected intervals have this level of confidence."""
     ids = set.intersection(*({one.participant_id for one in cohort.subjects} for cohort in (left, right)))
     left, right = (
         Cohort(tuple(one for one in cohort.subjects if one.participant_id in ids)) for cohort in (left, right)

@@ -119,9 +119,8 @@ def _errors(cohort: Cohort, confidence: Confidence) -> dict[str, float] | None:
 
 
 def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
-    """All confidences that the run has the signals for. Raises Refused if the requested one is not among them.
-    `variant` is what the requested name means. While nothing is scored, the signals are unknown, and no confidence is
-    listed."""
+    """All confidences that the run has the signals for; none while nothing is scored. Raises Refused if the requested
+    one, which is `variant`, is not among them."""
     by_confidence: dict[str, dict[str, Interval]] = {}
     unavailable: dict[str, str] = {}
     for name, one in VARIANTS.items() if cohort.is_scored.any() else ():
@@ -183,9 +182,8 @@ _COUNTS = {"llm", "total_evidence"}
 
 
 def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Calibration | None:
-    """The calibration of the chosen confidence if it is in 0..1, else of the confidence that the model stated.
-    `variant` is what the name of the chosen confidence means. None if no scored item has a signal of the confidence: it
-    would be the same for all."""
+    """The calibration of the chosen confidence, which is `variant`, if it is in 0..1, else of the confidence that the
+    model stated. None if no scored item has a signal of it: it would be the same for all."""
     name = measures.confidence
     if _COUNTS & set(re.split("[:+]", name)) and not is_calibrated(name):
         name, variant = FALLBACK, variant_named(FALLBACK)

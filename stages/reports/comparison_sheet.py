@@ -23,9 +23,8 @@ _NOTHING_JUDGED = "The runs have no judged query in common: passages that both h
 
 
 def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
-    """The measures of each run beside the baseline's, settings that differ, and what moved. Of two runs every measure
-    is shown, of several runs those of their kind, or `metrics` alone. Raises Refused for a measure that the runs do not
-    have."""
+    """The measures of each run beside the baseline's, settings that differ, and what moved; of several runs the main
+    measures, or `metrics` alone. Raises Refused for a measure that the runs do not have."""
     known = headline_measures(found)
     if unknown := [name for name in metrics if name not in known]:
         raise Refused(f"There is no measure '{unknown[0]}' of these runs. There are: {', '.join(known)}.")
@@ -217,9 +216,7 @@ def condition(words: str) -> Condition:
 
 
 def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> Gate:
-    """Every condition on every mode that it is about. Raises Refused for a measure, mode or ranking not compared, and
-    for more runs than two.
-    """
+    """Every condition on every mode that it is about. Raises Refused for what is not compared, and for several runs."""
     if any(len(one.compared) != 1 for one in found):
         raise Refused("Conditions are decided between two runs; name one run to compare with.")
     verdicts = tuple(

@@ -158,14 +158,10 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
 
 
 def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, StageTelemetry]:
-    """The counts over these outputs of jobs of a kind, by stage in the order of the chain. They describe the outputs
-    that count: work that a later attempt replaced has no part in them."""
-    by_stage: dict[str, list[OutputTelemetry]] = {}
-    for output in outputs:
-        by_stage.setdefault(output.stage, []).append(output)
-    found = {}
-    for stage in in_order(kind, by_stage):
-        of_stage = by_stage[stage]
+    """The counts over these outputs, which are those that count, by stage in the order of the chain of a kind."""
+    all_outputs, found = list(outputs), {}
+    for stage in in_order(kind, {output.stage for output in all_outputs}):
+        of_stage = [output for output in all_outputs if output.stage == stage]
         cut = [output.cut_texts for output in of_stage if output.cut_texts is not None]
         found[stage] = StageTelemetry(
             outputs=len(of_stage),
