@@ -5,14 +5,13 @@ from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, NamedTuple, Self
 
 import rfc8785
-from annotated_types import Ge, Le, MinLen, Predicate
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from annotated_types import Ge, Le, MinLen
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.chains import CHAINS, queue_of
 from schemas.errors import SettingsError
 from schemas.settings.base import Layer, SettingsGroup, checked, disagreement, given_in, settings_in, unknown_name
 from schemas.settings.preset import Preset, is_preset_name
-from schemas.values.differences import ALLOWED, GRID, is_coverage_grid
 
 # The name of a group is the prefix of its settings.
 
@@ -189,10 +188,6 @@ class RagqSettings(SettingsGroup):
     """Order of the references: by similarity, or by a cross-encoder that reads evidence and reference together."""
     reranker_model: str = ""
     """Folder or hub id of the cross-encoder; required by RAGQ_RERANKER=cross_encoder."""
-    reranker_batch_size: Annotated[int, Ge(1), Le(32)] = 8
-    """Pairs in one pass of the cross-encoder."""
-    reranker_max_tokens: Annotated[int, Ge(128), Le(1024)] = 512
-    """Tokens of a pair that the cross-encoder reads; the rest is cut."""
     reranker_timeout_seconds: Annotated[int, Ge(1)] = 300
     """Seconds that the cross-encoder may take for the references of one item."""
     validation_max_chars: Annotated[int, Ge(100), Le(100_000)] = 4000
@@ -220,8 +215,6 @@ class RagqSettings(SettingsGroup):
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
     token_signals: bool = True
     """Request the log-probabilities of the tokens of scoring replies; a server that has none gives scores without."""
-    coverage_grid: Annotated[str, Predicate(is_coverage_grid)] = Field(GRID, json_schema_extra={"allowed": ALLOWED})
-    """Coverages at which the report of the run shows the risk."""
     reference_validator: Literal["model", "similarity"] = "model"
     """Who accepts references where EMBEDDING_ENABLE_REFERENCE_VALIDATION is on: a language model, or their similarity
     and tag."""
@@ -264,8 +257,6 @@ class RagqSettings(SettingsGroup):
     """Who selects the sections of an imported document that are embedded: rules, or a language model."""
     document_model: str = ""
     """Language model for the headings and sections of documents; if empty, MODEL_QUANTITATIVE_MODEL."""
-    document_max_tokens: Annotated[int, Ge(0)] = 0
-    """Maximum tokens of a reply about headings or sections; 0 uses the limit of the server."""
     search_tables: bool = True
     """Tables and figures of works that are imported can be found: rows with the names of their columns, descriptions of
     images, both with their captions."""

@@ -116,12 +116,6 @@ class Comparison(Value):
     """The largest range of values first. Subjects that a run did not finish are in none."""
 
 
-GRID = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"
-"""The grid of the published evaluation."""
-
-ALLOWED = "coverages above 0 and up to 1, separated by commas"
-
-
 def coverage_grid(text: str) -> tuple[float, ...]:
     """The coverages in ascending order, each once. Raises ValueError for anything but numbers above 0 and up to 1.
 
@@ -133,17 +127,8 @@ def coverage_grid(text: str) -> tuple[float, ...]:
     except ValueError:
         coverages = []
     if not coverages or not all(0 < coverage <= 1 for coverage in coverages):
-        raise ValueError(f"allowed are {ALLOWED}")
+        raise ValueError("allowed are coverages above 0 and up to 1, separated by commas")
     return tuple(coverages)
-
-
-def is_coverage_grid(text: str) -> bool:
-    """Whether a text lists coverages."""
-    try:
-        coverage_grid(text)
-    except ValueError:
-        return False
-    return True
 
 
 PredictionMode = Literal["item", "total", "binary"]
@@ -170,8 +155,10 @@ class Measures(Value):
     """Times the participants, or queries, are drawn anew for an interval; 10,000 unless given."""
     bootstrap_seed: _Seed = 42
     """The same seed draws the same; 42 unless given."""
-    coverage_grid: Annotated[tuple[float, ...], BeforeValidator(_grid), Option(metavar="LIST")] = coverage_grid(GRID)
-    """Coverages at which the risk is shown, such as 0.1,0.25,0.5; RAGQ_COVERAGE_GRID of the run unless given."""
+    coverage_grid: Annotated[tuple[float, ...], BeforeValidator(_grid), Option(metavar="LIST")] = (
+        *(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+    )
+    """Coverages at which the risk is shown, such as 0.1,0.25,0.5; 0.1 to 0.9, as published, unless given."""
     area_coverage: Annotated[float, Field(gt=0, le=1)] = 0.5
     """Coverage at which truncated areas end; 0.5 unless given."""
     total_min_coverage: Annotated[float, Field(ge=0, le=1)] = 0.5

@@ -234,7 +234,6 @@ async def ask_in_parts(
         call = ChatCall(
             model=settings.document_model,
             messages=messages_of(SYSTEM, prompt(part, found)),
-            max_tokens=settings.ragq.document_max_tokens or None,
             timeout_s=settings.ollama.timeout_seconds,
             purpose=f"{purpose} {first + 1} to {first + len(part)}",
         )
@@ -244,7 +243,6 @@ async def ask_in_parts(
             read=read_part,
             form=form,
             retries=settings.ragq.reply_retries,
-            token_setting="RAGQ_DOCUMENT_MAX_TOKENS",
         )
         found.append(usable.read)
         reasks += usable.reasks

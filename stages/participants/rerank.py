@@ -16,6 +16,9 @@ from stages.participants.assemble import text_of
 from stages.participants.embed import evidence_text
 from stages.ports import PairScorer
 
+#: Of the cross-encoder: pairs in one pass, and tokens of a pair that it reads.
+_PAIRS_AT_ONCE, _READ_TOKENS = 8, 512
+
 MAX_SHARED = 0.5
 """The share of lines that two references may have in common; neighbours share 6 of 8."""
 
@@ -119,8 +122,8 @@ async def rerank_by_cross_encoder(
             evidence_text(extracted.quotes.get(item, ())),
             [text_of(reference, chunk_texts) for reference in references],
             timeout_s=settings.ragq.reranker_timeout_seconds,
-            batch_size=settings.ragq.reranker_batch_size,
-            max_tokens=settings.ragq.reranker_max_tokens,
+            batch_size=_PAIRS_AT_ONCE,
+            max_tokens=_READ_TOKENS,
         )
         pairs = zip(references, scores, strict=True)
         similar[item] = tuple(reference.model_copy(update={"rerank_score": score}) for reference, score in pairs)

@@ -179,7 +179,6 @@ _OF_RUN: Final = {
     "prediction_mode": "PREDICTION_MODE",
     "total_min_coverage": "TOTAL_SCORE_MIN_COVERAGE",
     "binary_threshold": "BINARY_THRESHOLD",
-    "coverage_grid": "RAGQ_COVERAGE_GRID",
 }
 
 

@@ -96,7 +96,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert run.settings_hash(run.RunSettings()) == "a2b90b21ecb5dd5441224a55a725c60fde38bb1243de9c2e0a603408629e9e65"
+    assert run.settings_hash(run.RunSettings()) == "553f4f64734b4a3c72d648f71edbdb778a53e5208e12b43f5f18aaf4711c46cf"
     assert run.settings_hash(run.RunSettings(ragq=run.RagqSettings(retries=1))) != run.settings_hash(run.RunSettings())
 
 

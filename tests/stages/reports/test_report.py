@@ -129,11 +129,11 @@ def rounded(value: Any) -> Any:
 
 
 def test_measures_are_those_that_were_chosen_then_those_of_the_run() -> None:
-    settings = {"RAGQ_COVERAGE_GRID": "0.5,0.1", "BINARY_THRESHOLD": 12, "PREDICTION_MODE": "total"}
+    settings = {"BINARY_THRESHOLD": 12, "PREDICTION_MODE": "total"}
 
     found = measures_of(run(settings=settings).settings, {"binary_threshold": 11})
 
-    assert (found.coverage_grid, found.binary_threshold, found.prediction_mode) == ((0.1, 0.5), 11, "total")
+    assert (found.binary_threshold, found.prediction_mode) == (11, "total")
 
 
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
