@@ -57,11 +57,11 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
         if name in outside
         else PartStatus(
             name=name,
-            state=supervised[name].state,
+            state=supervised[name]["statename"].lower(),
             healthy=name in answering,
             port=state.parts[name].port,
             log=str(home.log(name)),
-            **_measured(supervised[name].pid),
+            **_measured(supervised[name]["pid"] or None),
         )
         for name in in_order({*supervised, *outside})
     ]
@@ -249,8 +249,8 @@ def _start(
             report(_line(name, "healthy", began))
         parts = supervisor.parts()
         for name in sorted(waiting):
-            ends[name] |= {parts[name].ended} - {0}
-            hopeless = parts[name].state == "fatal" or len(ends[name]) >= HOPELESS_ENDS
+            ends[name] |= {parts[name]["stop"]} - {0}
+            hopeless = parts[name]["statename"] == "FATAL" or len(ends[name]) >= HOPELESS_ENDS
             if hopeless or time.monotonic() - began > timeout_s:
                 found = "ends as soon as it is started" if hopeless else f"is not healthy after {timeout_s:g} s"
                 log = home.log(name)

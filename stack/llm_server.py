@@ -127,10 +127,6 @@ class ShowRequest(BaseModel):
     model: str
 
 
-class Refusal(HTTPException):
-    """A request that is answered with a status and `{"error": message}`."""
-
-
 class ServedModel(NamedTuple):
     """One of the two models, as clients see it."""
 
@@ -167,12 +163,13 @@ class Models:
         self._embedder_turn = ThreadPoolExecutor(1, thread_name_prefix="embedder")
 
     def served(self, name: str, *, capability: str | None = None) -> ServedModel:
-        """The model of a name; `:latest` may be left out. Raises a Refusal for no such, and when it cannot do this."""
+        """The model of a name; `:latest` may be left out. Raises HTTPException for no such,
+        and when it cannot do this."""
         model = self.by_name.get(name, self.by_name.get(f"{name}:latest"))
         if model is None:
-            raise Refusal(404, f"model '{name}' not found")
+            raise HTTPException(404, f"model '{name}' not found")
         if capability not in (None, model.capability):
-            raise Refusal(400, f'"{model.name}" does not support {capability}')
+            raise HTTPException(400, f'"{model.name}" does not support {capability}')
         return model
 
     def generate(
@@ -208,13 +205,13 @@ class Models:
 
 
 async def _body(request: Request, kind: type[Body]) -> Body:
-    """The request's body. Raises a Refusal that names what is wrong without quoting it."""
+    """The request's body. Raises HTTPException that names what is wrong without quoting it."""
     try:
         return kind.model_validate_json(await request.body())
     except ValidationError as error:
         found = error.errors(include_input=False, include_url=False, include_context=False)
         places = [f"{'.'.join(map(str, item['loc'])) or 'body'}: {item['msg']}" for item in found]
-        raise Refusal(400, "; ".join(places)) from None
+        raise HTTPException(400, "; ".join(places)) from None
 
 
 class Answers:
@@ -257,9 +254,9 @@ class Answers:
                 text += piece["message"]["content"]
                 first = piece
         except GenerationRefused as refused:
-            raise Refusal(400, str(refused)) from None
+            raise HTTPException(400, str(refused)) from None
         except GenerationCancelled:
-            raise Refusal(503, "the server is ending, or nobody waits for the reply") from None
+            raise HTTPException(503, "the server is ending, or nobody waits for the reply") from None
         return JSONResponse({**first, "message": {"role": "assistant", "content": text}})
 
     async def embed(self, request: Request) -> Response:
@@ -269,7 +266,7 @@ class Answers:
         rows, tokens = await self.models.embed(asked.texts)
         most = model.context_length
         if not asked.truncate and max(tokens, default=0) > most:
-            raise Refusal(400, f"the input exceeds the context length: {max(tokens)} tokens of {most}")
+            raise HTTPException(400, f"the input exceeds the context length: {max(tokens)} tokens of {most}")
         seen = sum(min(count, most) for count in tokens)
         return JSONResponse({"model": model.name, "embeddings": rows.tolist(), "prompt_eval_count": seen})
 
@@ -308,10 +305,9 @@ def _line(text: str, **rest: Any) -> dict[str, Any]:
     return {"model": PACKAGED_LLM, "created_at": now, "message": {"role": "assistant", "content": text}, **rest}
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    said = error.detail if isinstance(error, Refusal) else f"path '{request.url.path}' not found"
-    return JSONResponse({"error": said}, error.status_code)
+    return JSONResponse({"error": error.detail}, error.status_code)
 
 
 async def _failed(request: Request, error: Exception) -> Response:

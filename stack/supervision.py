@@ -10,7 +10,6 @@ import time
 import xmlrpc.client
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
 
 import psutil
@@ -26,18 +25,6 @@ SUPERVISOR = "supervisor"
 HEARTBEATS = "heartbeats"
 LAUNCH_TIMEOUT_S = 15.0
 POLL_S = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class Supervised:
-    """A part as its supervisor sees it."""
-
-    #: running, starting, backoff, stopping, stopped, exited, fatal or unknown
-    state: str
-    #: None while no process runs.
-    pid: int | None
-    #: Seconds since the epoch of the last end; 0 when there was none.
-    ended: int
 
 
 class Supervisor:
@@ -79,17 +66,15 @@ class Supervisor:
             for name in (*added, *changed):
                 calls.addProcessGroup(name)
 
-    def parts(self) -> dict[str, Supervised]:
+    def parts(self) -> dict[str, dict[str, Any]]:
+        """What supervisord says of each part: its `statename`, its `pid`, 0 without a process, and the time of its last
+        end in seconds since 1970 as `stop`, 0 before any."""
         with self._calls() as calls:
-            return {
-                info["name"]: Supervised(state=info["statename"].lower(), pid=info["pid"] or None, ended=info["stop"])
-                for info in calls.getAllProcessInfo()
-                if info["group"] != HEARTBEATS
-            }
+            return {info["name"]: info for info in calls.getAllProcessInfo() if info["group"] != HEARTBEATS}
 
     def up(self) -> set[str]:
         """The parts of which a process runs, or is about to."""
-        return {name for name, part in self.parts().items() if part.state in ("starting", "running")}
+        return {name for name, part in self.parts().items() if part["statename"] in ("STARTING", "RUNNING")}
 
     def start(self, part: str) -> None:
         """Start a part without waiting for it. Raises StackError when its program cannot be executed."""

@@ -87,7 +87,7 @@ async def test_a_wrong_request_is_answered_in_words(web: httpx.AsyncClient) -> N
     for path, body, status, error in [
         ("/api/chat", "{my secret", 400, "body: Invalid JSON: key must be a string at line 1 column 2"),
         ("/api/embed", '{"model": "m"}', 400, "input: Field required"),
-        ("/api/nope", "", 404, "path '/api/nope' not found"),
+        ("/api/nope", "", 404, "Not Found"),
     ]:
         response = await web.post(path, content=body)
         assert (response.status_code, response.json()) == (status, {"error": error})

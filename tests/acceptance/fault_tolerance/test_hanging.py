@@ -54,12 +54,12 @@ def test_a_worker_that_hangs_for_too_long_is_ended_by_its_supervisor_and_another
     supervisor.start("worker-held")
     run_id = breakable.submit(*evidence({316: 2}), *QUICK)
     breakable.wait_until(RUNNING)
-    hung = supervisor.parts()["worker-held"].pid
+    hung = supervisor.parts()["worker-held"]["pid"]
     breakable.start_worker()
 
     breakable.assert_recovered(run_id, 1)
     assert breakable.attempts(run_id) == ONCE
-    eventually(lambda: supervisor.parts()["worker-held"].pid not in (hung, None))
+    eventually(lambda: supervisor.parts()["worker-held"]["pid"] not in (hung, 0))
     log = (breakable.folder / "supervised" / "logs" / f"{HEARTBEATS}.log").read_text()
     assert "worker_killed" in log
     assert f'"pid": {hung}' in log
