@@ -1,12 +1,10 @@
 """ragq's worker whose stages do nothing, of jobs `noop` and of phrases: `python -m benchmarks.noop worker`."""
 
-import sys
-
 from benchmarks.common import NOOP_STAGES
 from benchmarks.stamps import stamp
 from schemas.chains import stages_of
 from schemas.values.base import Value
-from workers.main import app
+from workers.main import app, main
 from workers.process import FUNCTIONS
 from workers.work import Result, Work
 
@@ -31,4 +29,4 @@ FUNCTIONS.update({("tags", "candidates", stage): _nothing for stage in stages_of
 
 
 if __name__ == "__main__":
-    sys.exit(app.start(sys.argv[1:]))
+    main()

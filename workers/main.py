@@ -1,11 +1,11 @@
 """The worker's entry: `python -m workers.main worker`. Importing it finds the broker and registers the tasks."""
 
 import os
-import sys
 from typing import Any
 
 import structlog
 from celery import signals
+from celery.bin.celery import celery
 
 from schemas.chains import STAGES
 from schemas.settings.base import ENV_FILE, merged
@@ -61,6 +61,12 @@ def _published(sender: Any = None, **_: Any) -> None:
         crash_point("after_publish", stage, int(attempt))
 
 
+def main() -> None:
+    """Celery's command line over this application: its own would import packages of the working folder that have ragq's
+    names."""
+    celery.params[0].default = app
+    celery()
+
+
 if __name__ == "__main__":
-    # Celery's own command would import packages of the working folder that have ragq's names.
-    sys.exit(app.start(sys.argv[1:]))
+    main()
