@@ -11,7 +11,9 @@ from schemas.errors import Refused
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
+from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.reports import Report, RetrievalReport
+from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
 from schemas.values.runs import run_number
 from schemas.values.scoring import ScoreTable
 from services.reports import report_of
@@ -25,10 +27,8 @@ from store.views import RunState, reported_run, run_state, scores_of_run
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    *("Lab", "Run", "connect", "Refused"),
-    *("ParticipantRequest", "QueryRequest", "QuerySet", "SubmittedQuery", "TagsRequest"),
-]
+__all__ = ["Lab", "Refused", "Run", "connect"]
+__all__ += ["ParticipantRequest", "QueryRequest", "QuerySet", "SubmittedQuery", "TagsRequest"]
 
 Result = TypeVar("Result")
 
