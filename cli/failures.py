@@ -9,10 +9,12 @@ from cli.config import with_database
 from cli.ids import JOB, RUN
 from cli.options import Choice
 from cli.output import FittingTable, Text, coloured, draw, json_option, print_json, print_text
+from cli.sheets import rows_drawing
 from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import FailureCluster, FailureList, failure_kind
+from services.listings import attempts_table
 from stages.reports.results import failure_list
 from stages.reports.tables import Moment
 from stages.reports.words import counted
@@ -148,12 +150,7 @@ async def _inspected(connection: Connection, job_id: int, stage: str | None) -> 
 def _print_overview(job: Job, tried: Sequence[Attempt]) -> None:
     identity = f" of r{job.run_id}  {job.subject}  {job.mode}  "
     draw(Text.assemble((f"j{job.id}", "bold"), identity, coloured(job.status)))
-    table = FittingTable("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error")
-    for one in tried:
-        outcome, seconds, error = coloured(one.outcome), f"{one.seconds:.2f}", one.error and one.error.message
-        calls = f"{one.paid}" + (f" (+{one.reused} reused)" if one.reused else "")
-        table.add_row(one.stage, one.number, outcome, seconds, one.worker_id, calls, one.vectors or "", error)
-    draw(table)
+    draw(rows_drawing(attempts_table(tried)))
 
 
 def _print_stage(tried: Sequence[Attempt]) -> None:

@@ -1,21 +1,17 @@
 """A run as a table in the terminal."""
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group
-from rich.table import Column
 
-from cli.output import Drawing, FittingTable, Text, coloured, draw, figure_table, spaced
+from cli.output import Drawing, FittingTable, Text, draw, figure_table, spaced
 from cli.sheets import rows_drawing
-from schemas.chains import in_order
 from schemas.settings.profiles import ChangedSetting, changed_in_words, changed_settings
-from schemas.statuses import JobStatus, StageStatus
 from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
-from services.listings import changed_table
+from services.listings import changed_table, jobs_table
 from stages.reports.costs import cost_words
 from stages.reports.words import (
     counted,
@@ -30,14 +26,6 @@ from store.runs.batches import batches_in_words
 from store.runs.forks import Family
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import JobView, RunView, waits_in_words
-
-_MARKS = {
-    StageStatus.WAITING: ("·", "dim"),
-    StageStatus.READY: ("○", "cyan"),
-    StageStatus.RUNNING: ("◐", "blue"),
-    StageStatus.DONE: ("●", "green"),
-    StageStatus.FAILED: ("✗", "red"),
-}
 
 #: Jobs that are listed, the most urgent ones, and errors. JSON has all of them.
 SHOWN_JOBS = 100
@@ -109,49 +97,7 @@ def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
     if not jobs:
         return []
     waits = [Text(words, style="yellow") for words in waits_in_words(view.jobs)]
-    legend = Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
-    return [_jobs(view.run.kind, jobs), *_errors(view.run.id, jobs), *waits, *_notes(jobs), legend]
-
-
-def _jobs(kind: str, jobs: list[JobView]) -> Drawing:
-    """A line per job, a column per stage."""
-    stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
-    optional: dict[str, Callable[[JobView], str]] = {}
-    if "validate" in stages:
-        optional["kept/rejected"] = _references
-    if "validate" in stages or any(job.llm_paid or job.llm_reused for job in jobs):
-        optional["LLM calls"] = _calls
-    table = FittingTable("job", Column("subject", justify="right"), "mode", "status")
-    for stage in stages:
-        table.add_column(stage, justify="center")
-    for heading in (*optional, "seconds"):
-        table.add_column(heading, justify="left" if heading == "kept/rejected" else "right")
-    for job in jobs:
-        marks = (_mark(stage, job) for stage in stages)
-        counts = (count(job) for count in optional.values())
-        about = f"j{job.job_id}", job.subject, job.mode, coloured(job.status)
-        table.add_row(*about, *marks, *counts, f"{job.seconds:.1f}")
-    return table
-
-
-def _mark(name: str, job: JobView) -> Text | None:
-    stage = next((stage for stage in job.stages if stage.stage == name), None)
-    if stage is None:
-        return None
-    mark, style = _MARKS[stage.status]
-    again = f"×{stage.attempts}" if stage.attempts > 1 else ""
-    seconds = f" {stage.seconds:.1f}" if stage.seconds is not None else ""
-    return Text(f"{mark}{again}{seconds}", style=style)
-
-
-def _references(job: JobView) -> str:
-    """How many references each item kept and rejected, `Sleep 2/1`, or chunks, or tags; items without are left out."""
-    return " ".join(f"{item} {job.kept.get(item, 0)}/{job.rejected.get(item, 0)}" for item in job.judged)
-
-
-def _calls(job: JobView) -> str:
-    """How many language model calls a job paid for, and how many the ledger answered."""
-    return f"{job.llm_paid}" + (f" (+{job.llm_reused} reused)" if job.llm_reused else "")
+    return [rows_drawing(jobs_table(view.run.kind, jobs)), *_errors(view.run.id, jobs), *waits]
 
 
 def _errors(run_id: int, jobs: list[JobView]) -> list[Drawing]:
@@ -164,15 +110,6 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[Drawing]:
     advice = f"`ragq inspect JOB STAGE` shows the details; `ragq retry r{run_id}` continues from the failed stage."
     shown: list[Drawing] = [Text(words, style="red") for words in (*errors[:SHOWN_ERRORS], *more)]
     return [*shown, Text(advice, style="dim")] if errors else []
-
-
-def _notes(jobs: list[JobView]) -> list[Drawing]:
-    """Why jobs are paused or cancelled: a line for each reason."""
-    held = (JobStatus.PAUSED, JobStatus.CANCELLED)
-    found = Counter((job.status, job.note) for job in jobs if job.status in held and job.note)
-    return [
-        Text(f"{counted(count, 'job')} {status}: {note}", style="magenta") for (status, note), count in found.items()
-    ]
 
 
 def print_run(view: RunView, scores: ScoreTable | None) -> None:

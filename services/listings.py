@@ -1,15 +1,21 @@
 """Lists of what is stored, each declared once: the tables that commands and pages draw."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 from urllib.parse import quote
 
+from schemas.chains import in_order
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.profiles import ChangedSetting
+from schemas.statuses import StageStatus
 from schemas.values.documents import CorpusView, ListedWork
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
-from stages.reports.tables import Cell, Figure, Moment, Ref, State, Table
+from stages.reports.tables import Cell, Figure, Moment, Ref, State, StateKind, Table
 from store.references.references import StoredIndex
+from store.runs.attempts import Attempt
+from store.runs.jobs import StageRun
+from store.runs.run_view import JobView
 
 
 def corpora_table(listed: Iterable[CorpusView]) -> Table:
@@ -189,3 +195,72 @@ def changed_table(changed: Mapping[str, ChangedSetting], profile: str) -> Table:
     )
     columns = ("changed setting", "value", f"profile {profile}", "from")
     return Table("Settings that differ from the profile", columns, tuple(rows), texts=columns)
+
+
+_KINDS: Final[dict[str, StateKind]] = {
+    **dict.fromkeys(("succeeded", "done"), "good"),
+    **dict.fromkeys(("failed", "poisoned"), "bad"),
+    **dict.fromkeys(("running", "interrupted", "paused"), "wait"),
+}
+
+
+def jobs_table(kind: str, jobs: Sequence[JobView]) -> Table:
+    """Jobs of a kind with how each stage stands; of those that were validated or called models, columns of these."""
+    stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
+    optional: dict[str, Callable[[JobView], Cell]] = {}
+    if "validate" in stages:
+        optional["kept / rejected"] = _kept
+    if "validate" in stages or any(job.llm_paid or job.llm_reused for job in jobs):
+        optional["LLM calls"] = lambda job: _calls(job.llm_paid, job.llm_reused)
+    rows = []
+    for job in jobs:
+        stage_of = {stage.stage: stage for stage in job.stages}
+        about = Ref(f"j{job.job_id}", f"/jobs/{job.job_id}"), job.subject, job.mode, _state(job.status)
+        counts = (count(job) for count in optional.values())
+        rows.append((*about, *(_stage(stage_of.get(stage)) for stage in stages), *counts, f"{job.seconds:.1f}"))
+    columns = ("job", "subject", "mode", "status", *stages, *optional, "seconds")
+    return Table("Jobs by stages", columns, tuple(rows), texts=("subject", "mode", "status", *stages))
+
+
+def _kept(job: JobView) -> Cell:
+    return f"{sum(job.kept.values())} / {sum(job.rejected.values())}" if job.kept or job.rejected else ""
+
+
+def _calls(paid: int, reused: int) -> str:
+    return f"{paid}" + (f" (+{reused} reused)" if reused else "")
+
+
+def _state(status: str) -> State:
+    return State(status, _KINDS.get(status, "idle"))
+
+
+def _stage(stage: StageRun | None) -> Cell:
+    """The seconds of the last attempt, after how the stage stands unless it is done; nothing before its turn."""
+    if stage is None or stage.status is StageStatus.WAITING:
+        return ""
+    status = "" if stage.status is StageStatus.DONE else stage.status
+    took = "" if stage.seconds is None else f"{stage.seconds:.1f}"
+    again = f"×{stage.attempts}" if stage.attempts > 1 else ""
+    return State(" ".join(filter(None, (status, took, again))), _KINDS.get(stage.status, "idle"))
+
+
+def attempts_table(attempts: Iterable[Attempt]) -> Table:
+    """The attempts of a job, with what each took and stored."""
+    rows = (
+        (
+            Ref(f"{one.stage} {one.number}", f"#attempt-{one.id}"),
+            _state(one.outcome),
+            Moment(one.started_at),
+            f"{one.seconds:.2f}",
+            one.worker_id if one.host is None else f"{one.host} {one.pid}",
+            _calls(one.paid, one.reused) if one.calls else "",
+            "{} / {}".format(*one.paid_tokens) if one.paid else "",
+            one.vectors or "",
+            (one.hash or "")[:12],
+            "" if one.error is None else one.error.message,
+        )
+        for one in attempts
+    )
+    figures = ("seconds", "LLM calls", "tokens in / out", "vectors")
+    columns = ("attempt", "outcome", "began", "seconds", "worker", *figures[1:], "hash", "error")
+    return Table("Attempts", columns, tuple(rows), texts=("outcome", "began", "worker", "hash", "error"))

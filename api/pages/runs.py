@@ -14,7 +14,7 @@ from api.pages.answers import answer_html
 from api.pages.forms import Part, page_router, possible
 from api.parameters import PathId, SearchWords
 from api.rendering import page
-from schemas.chains import in_order, output_of
+from schemas.chains import output_of
 from schemas.settings.profiles import changed_settings
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Value
@@ -107,7 +107,6 @@ async def run_page(
         evaluations=judged,
         run=progress,
         changed=changed_settings(overview.profile, view.settings),
-        stages=in_order(overview.kind, {stage.stage for job in view.jobs for stage in job.stages}),
         scores=scores,
         cost=list(cost_words(cost)),
         documents=documents,

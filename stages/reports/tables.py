@@ -65,11 +65,14 @@ class Moment(NamedTuple):
         return f"{self.at:%Y-%m-%d %H:%M}"
 
 
+StateKind: TypeAlias = Literal["good", "wait", "bad", "idle"]
+
+
 class State(NamedTuple):
     """What state something is in, and whether that is good."""
 
     words: str
-    kind: Literal["good", "wait", "bad", "idle"]
+    kind: StateKind
 
     def __str__(self) -> str:
         return self.words

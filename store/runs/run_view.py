@@ -1,6 +1,6 @@
 """A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -190,19 +190,16 @@ class JobView(Value):
         """Spent in the last attempt of each stage."""
         return sum(stage.seconds or 0.0 for stage in self.stages)
 
-    @property
-    def judged(self) -> list[str]:
-        """What `kept` or `rejected` count, items in the order of the questionnaire."""
-        return [item for item in (*PHQ8Item, "chunks", "tags") if item in self.kept or item in self.rejected]
-
 
 def waits_in_words(jobs: Sequence[JobView]) -> list[str]:
-    """Until when stages of these jobs wait, and after what: a sentence for each reason."""
+    """Until when stages of these jobs wait, and why jobs are held: a sentence for each reason."""
     found: dict[str, list[datetime]] = {}
     for stage in (stage for job in jobs for stage in job.stages):
         if stage.waits_until is not None and stage.waits_for is not None:
             found.setdefault(stage.waits_for, []).append(stage.waits_until)
-    return [
+    noted = ((job.status, job.note) for job in jobs if job.status in (JobStatus.PAUSED, JobStatus.CANCELLED))
+    held = Counter((status, note) for status, note in noted if note)
+    return [f"{counted(count, 'job')} {status}: {note}" for (status, note), count in held.items()] + [
         f"{counted(len(until), 'stage')} due at {min(until):%Y-%m-%d %H:%M:%S} UTC or later, after {why}."
         for why, until in found.items()
     ]
