@@ -7,8 +7,9 @@ work returns its run at once, and is polled.
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Final
 from urllib.parse import quote
@@ -190,31 +191,23 @@ TOOLS: Final = (
 )
 
 
-class Endpoints:
-    """The API's endpoints, called in this process as a principal: with its errors, without its middleware."""
+def make_server(app: FastAPI, *, local: Principal | None = None, is_sensitive: bool = False) -> Server[Any]:
+    """The tools over an application. `local` calls where no request came with a principal, as on standard input."""
+    routes = AsyncExitStackMiddleware(ExceptionMiddleware(app.router, handlers=app.exception_handlers))
+    offered = {tool.name: tool for tool in TOOLS if is_sensitive or not tool.is_sensitive}
 
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-        self._routes = AsyncExitStackMiddleware(ExceptionMiddleware(app.router, handlers=app.exception_handlers))
-
-    async def call(
-        self, principal: Principal, method: str, path: str, key: str | None = None, **sent: Any
+    async def call_endpoint(
+        principal: Principal, method: str, path: str, key: str | None = None, **sent: Any
     ) -> httpx.Response:
-        """The reply of an endpoint to what is sent: `params` or `json`."""
+        """The reply of an endpoint to `params` or `json`, in this process: with its errors, without its middleware."""
 
         async def as_principal(scope: Scope, receive: Receive, send: Send) -> None:
-            await self._routes({**scope, "app": self._app, "state": {"principal": principal}}, receive, send)
+            await routes({**scope, "app": app, "state": {"principal": principal}}, receive, send)
 
         headers = {"Accept": "application/json"} | ({} if key is None else {"Idempotency-Key": key})
         transport = httpx.ASGITransport(as_principal, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
             return await client.request(method, path, **sent)
-
-
-def make_server(app: FastAPI, *, local: Principal | None = None, is_sensitive: bool = False) -> Server[Any]:
-    """The tools over an application. `local` calls where no request came with a principal, as on standard input."""
-    endpoints = Endpoints(app)
-    offered = {tool.name: tool for tool in TOOLS if is_sensitive or not tool.is_sensitive}
 
     async def list_tools(_: ServerRequestContext[Any], __: PaginatedRequestParams | None) -> ListToolsResult:
         openapi = app.openapi()
@@ -230,7 +223,7 @@ def make_server(app: FastAPI, *, local: Principal | None = None, is_sensitive: b
             return _problem("The token is read-only. `ragq token create NAME` makes one that can write.")
         # Clients send null for what they leave out.
         given = {name: value for name, value in (params.arguments or {}).items() if value is not None}
-        return await _called(endpoints, principal, tool, app.openapi(), given)
+        return await _called(partial(call_endpoint, principal), tool, app.openapi(), given)
 
     return Server(
         "ragq", version=version("ragq"), instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
@@ -250,7 +243,7 @@ def serve(app: FastAPI) -> StreamableHTTPSessionManager:
 
 
 async def _called(
-    endpoints: Endpoints, principal: Principal, tool: Tool, openapi: dict[str, Any], given: dict[str, Any]
+    call: Callable[..., Awaitable[httpx.Response]], tool: Tool, openapi: dict[str, Any], given: dict[str, Any]
 ) -> CallToolResult:
     schema = _schema(tool, openapi)
     if unknown := given.keys() - schema["properties"].keys():
@@ -264,14 +257,14 @@ async def _called(
         values["queries"] = [{"id": "q1", "text": values.pop("question")}]
     has_body = "requestBody" in openapi["paths"][tool.path][tool.method.lower()]
     sent = {"json" if has_body else "params": values}
-    reply = await endpoints.call(principal, tool.method, path, key, **sent)
+    reply = await call(tool.method, path, key, **sent)
     found = reply.json()
     if reply.is_error:
         return _problem(f"{found['title']}: {found['detail']}")
     if tool.is_question:
-        run = await endpoints.call(principal, "GET", f"/runs/{found['run_id']}", params={"jobs_limit": 1})
+        run = await call("GET", f"/runs/{found['run_id']}", params={"jobs_limit": 1})
         job_id = run.json()["jobs"][0]["job_id"]
-        job = await endpoints.call(principal, "GET", f"/jobs/{job_id}")
+        job = await call("GET", f"/jobs/{job_id}")
         found |= {"job_id": job_id, "query_id": job.json()["query_id"]}
     structured = found if isinstance(found, dict) else {"items": found}
     return CallToolResult(

@@ -132,12 +132,8 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
         database = Database(servers().database_url, pool_size=1)
         try:
             results.append(await work(database))
-        except asyncpg.UndefinedTableError:
+        except (asyncpg.UndefinedTableError, asyncpg.UndefinedColumnError):
             raise StackError("The database lacks tables of this version. `ragq db migrate` makes them.") from None
-        except asyncpg.UndefinedColumnError:
-            raise StackError(
-                "The tables of the database are of an older version of ragq. `ragq db migrate` brings them up to date."
-            ) from None
         except ValueError as error:
             if "unknown type" not in str(error):
                 raise

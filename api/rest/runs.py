@@ -284,12 +284,10 @@ async def compare_runs(
 
 
 class EvaluationBody(WithSettings):
-    """How the answers of a run are judged."""
+    """How the answers of a run are judged: with these values of settings of the judge, by default those of the run."""
 
     model_config = with_example(settings={"MODEL_JUDGE_MODEL": "gemma3:27b"})
 
-    settings: SettingsByName = Field(default={})
-    """Other values of settings of the judge; by default those of the run."""
     always_new: bool = False
     """Store another evaluation even if the same one is stored."""
     dry_run: bool = False

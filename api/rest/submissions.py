@@ -8,7 +8,7 @@ from fastapi import APIRouter, Response
 from pydantic import Field, StringConstraints, model_validator
 
 from api.context import ApiContext, Context
-from api.parameters import Body, Keyed, SettingsByName, StrictRoute, WithSettings, announce, with_example
+from api.parameters import Body, Keyed, StrictRoute, WithSettings, announce, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import Priority
 from schemas.values.base import Text
@@ -28,8 +28,6 @@ class Submission(WithSettings, RunTerms):
 
     profile: Name | None = None
     """The profile; by default as for `ragq submit` on the machine of the API."""
-    settings: SettingsByName = Field(default={})
-    """Values by name, which override the profile, as with `--set`."""
     dry_run: bool = False
     """Reply with the estimate instead: jobs, model calls, tokens, seconds, money, and why it would be refused. Nothing
     is stored or sent."""

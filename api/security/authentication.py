@@ -4,8 +4,6 @@ A middleware checks every request before its body is read, for every address, th
 """
 
 import asyncio
-import math
-import time
 from dataclasses import dataclass
 from typing import Annotated, Final
 from urllib.parse import quote, urlsplit
@@ -195,8 +193,6 @@ class LoginLimit:
         """Count an attempt of the client's address. Raises HTTPException for one too many."""
         address = "" if connection.client is None else connection.client.host
         if not self._limiter.hit(TRIES, address):
-            opens_at = self._limiter.get_window_stats(TRIES, address).reset_time
-            wait_s = max(1, math.ceil(opens_at - time.time()))
             raise HTTPException(
-                429, f"Too many login attempts. Try again in {wait_s} s.", headers={"Retry-After": str(wait_s)}
+                429, "Too many login attempts. Try again in a minute.", headers={"Retry-After": str(TRIES.get_expiry())}
             )
