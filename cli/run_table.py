@@ -124,12 +124,10 @@ def run_json(view: RunView, scores: ScoreTable | None) -> dict[str, Any]:
     return {**vars(view), "scores": scores}
 
 
-_COLUMNS = 80
-_SHOWN = 8
-_ITEM_COLUMN = max(len(item) for item in PHQ8Item)
+#: Participants in a terminal, and those that have room beside each other in 80 columns.
+_SHOWN, _BESIDE = 9, 3
 #: A total that N/A items leave open is as long as `truth`: `10-24`.
 _CELL = 5
-_GAP = 2
 _MISSING = "-"
 _HEADINGS = {AssessmentMode.FEW_SHOT: "few", AssessmentMode.ZERO_SHOT: "zero"}
 
@@ -137,10 +135,8 @@ _HEADINGS = {AssessmentMode.FEW_SHOT: "few", AssessmentMode.ZERO_SHOT: "zero"}
 def score_table(scores: ScoreTable) -> Drawing:
     """The error of each mode, the items of the first participants beside the truth, and who is missing."""
     modes = [summary.mode for summary in scores.modes]
-    width = (len(modes) + 1) * (_CELL + _GAP)
-    beside = max(1, (_COLUMNS - _ITEM_COLUMN - 1) // width)
     rows = scores.participants[:_SHOWN]
-    tables = [_participants(rows[start : start + beside], modes) for start in range(0, len(rows), beside)]
+    tables = [_participants(rows[start : start + _BESIDE], modes) for start in range(0, len(rows), _BESIDE)]
     return spaced([_summaries(scores), *tables, *_notes_of_scores(scores)])
 
 
