@@ -63,15 +63,6 @@ class InitDatabaseBody(Body):
     """Refused if true: nothing is dropped over REST."""
 
 
-class InitDatabase(Reply):
-    """What the database has now."""
-
-    success: Literal[True] = True
-    message: str = "The database has every preset and template that a new one starts with."
-    tables_created: tuple[str, ...] = SEEDED_TABLES
-    """The tables that were looked through."""
-
-
 Value = Annotated[Text, StringConstraints(max_length=1000)]
 
 
@@ -187,7 +178,7 @@ async def show_db_health(ctx: Context) -> DbHealth:
 
 
 @router.post("/init/database", tags=["operations"], status_code=201)
-async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> InitDatabase:
+async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> dict[str, Any]:
     """Add presets where there is none, and the first version of each template that has none, as `ragq db migrate` does.
 
     What is stored stays. A database that lacks migrations is refused, and so is `reset`.
@@ -200,7 +191,8 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> I
                 "The database has migrations of another version: `ragq db migrate` applies those of this one."
             )
         await seed(connection)
-    return InitDatabase()
+    message = "The database has every preset and template that a new one starts with."
+    return {"success": True, "message": message, "tables_created": SEEDED_TABLES}
 
 
 @router.get("/settings/", tags=["settings"])
