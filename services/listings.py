@@ -217,8 +217,8 @@ def jobs_table(kind: str, jobs: Sequence[JobView]) -> Table:
         stage_of = {stage.stage: stage for stage in job.stages}
         about = Ref(f"j{job.job_id}", f"/jobs/{job.job_id}"), job.subject, job.mode, _state(job.status)
         counts = (count(job) for count in optional.values())
-        rows.append((*about, *(_stage(stage_of.get(stage)) for stage in stages), *counts, f"{job.seconds:.1f}"))
-    columns = ("job", "subject", "mode", "status", *stages, *optional, "seconds")
+        rows.append((*about, *(_stage(stage_of.get(stage)) for stage in stages), *counts, f"{job.seconds:.1f} s"))
+    columns = ("job", "subject", "mode", "status", *stages, *optional, "took")
     return Table("Jobs by stages", columns, tuple(rows), texts=("subject", "mode", "status", *stages))
 
 
@@ -235,11 +235,11 @@ def _state(status: str) -> State:
 
 
 def _stage(stage: StageRun | None) -> Cell:
-    """The seconds of the last attempt, after how the stage stands unless it is done; nothing before its turn."""
+    """How long the last attempt took, after how the stage stands unless it is done; nothing before its turn."""
     if stage is None or stage.status is StageStatus.WAITING:
         return ""
     status = "" if stage.status is StageStatus.DONE else stage.status
-    took = "" if stage.seconds is None else f"{stage.seconds:.1f}"
+    took = "" if stage.seconds is None else f"{stage.seconds:.1f} s"
     again = f"×{stage.attempts}" if stage.attempts > 1 else ""
     return State(" ".join(filter(None, (status, took, again))), _KINDS.get(stage.status, "idle"))
 
@@ -251,7 +251,7 @@ def attempts_table(attempts: Iterable[Attempt]) -> Table:
             Ref(f"{one.stage} {one.number}", f"#attempt-{one.id}"),
             _state(one.outcome),
             Moment(one.started_at),
-            f"{one.seconds:.2f}",
+            f"{one.seconds:.2f} s",
             one.worker_id if one.host is None else f"{one.host} {one.pid}",
             _calls(one.paid, one.reused) if one.calls else "",
             "{} / {}".format(*one.paid_tokens) if one.paid else "",
@@ -261,6 +261,6 @@ def attempts_table(attempts: Iterable[Attempt]) -> Table:
         )
         for one in attempts
     )
-    figures = ("seconds", "LLM calls", "tokens in / out", "vectors")
-    columns = ("attempt", "outcome", "began", "seconds", "worker", *figures[1:], "hash", "error")
+    figures = ("LLM calls", "tokens in / out", "vectors")
+    columns = ("attempt", "outcome", "began", "took", "worker", *figures, "hash", "error")
     return Table("Attempts", columns, tuple(rows), texts=("outcome", "began", "worker", "hash", "error"))
