@@ -54,15 +54,9 @@ router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 @router.get("")
 async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
-    """Every corpus, by name; or that of one name."""
+    """Every corpus, by name, or that of one name: the model that embeds it, and what is in it."""
     found = await ctx.database.once(corpora.views)
     return CorporaReply(corpora=[one for one in found if name in (None, one.name)])
-
-
-@router.get("/{corpus_id:int}")
-async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusView:
-    """A corpus: the model that embeds it, and what is in it."""
-    return await ctx.database.once(corpora.view, corpus_id)
 
 
 @router.delete("/{corpus_id:int}", status_code=204)
@@ -90,11 +84,11 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
 
     All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
     another work has is refused by itself. Files of other formats than markdown become works by the stages of a
-    document, in the run `documents_run_id`. `Location` is the corpus; `run_id` is the run to follow.
+    document, in the run `documents_run_id`. `Location` has the works of the corpus; `run_id` is the run to follow.
     """
     imported = await import_uploaded(ctx, form, form.files, is_whole=True)
     response.status_code = 201 if imported.has_changes else 200
-    response.headers["Location"] = f"{router.prefix}/{imported.corpus_id}"
+    response.headers["Location"] = f"{router.prefix}/{imported.corpus_id}/works"
     return imported
 
 
