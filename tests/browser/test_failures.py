@@ -95,7 +95,7 @@ async def test_a_page_continues_by_itself_after_its_worker_was_killed(
         await expect(generate).to_contain_text("running")
         run = await page.context.new_page()
         await run.goto(await page.locator('.facts a[href^="/runs/"]').get_attribute("href") or "")
-        cell = run.locator("td.cell", has_text="running")
+        cell = run.locator("#grid .badge", has_text="running").first
         await expect(cell).to_be_visible()
         await run.evaluate(KEEP)
 
