@@ -31,12 +31,12 @@ def everything(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
 
 def test_a_part_is_json_of(ragq: Ragq, everything: None) -> None:
     for command, of_each, expected in [
-        (("runs",), "run_id", ["r3", "r1"]),
-        (("runs", "--limit", "1"), "run_id", ["r3"]),
-        (("runs", "--before", "3"), "run_id", ["r1"]),
-        (("runs", "--kind", "participant"), "run_id", ["r1"]),
-        (("runs", "--search", "BASE 1"), "run_id", ["r1"]),
-        (("runs", "--search", "baseline query"), "run_id", []),
+        (("runs",), "id", [3, 1]),
+        (("runs", "--limit", "1"), "id", [3]),
+        (("runs", "--before", "3"), "id", [1]),
+        (("runs", "--kind", "participant"), "id", [1]),
+        (("runs", "--search", "BASE 1"), "id", [1]),
+        (("runs", "--search", "baseline query"), "id", []),
         (("query", "list", "--status", "ready"), "id", [1]),
         (("query", "list", "--status", "needs_retrieval"), "id", []),
         (("query", "list", "--before", "1"), "id", []),
