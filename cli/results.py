@@ -185,7 +185,6 @@ def diff(
 @click.command("evaluate")
 @click.argument("run_id", metavar="RUN", type=RUN)
 @values_option("Another value of a setting of the judge. May be repeated.", "MODEL_JUDGE_MODEL=gemma3:27b")
-@click.option("--name", metavar="NAME", help="Name of the evaluation, which no other run has; commands take it.")
 @click.option("--new", "always_new", is_flag=True, help="Store another evaluation even if the same one is stored.")
 @click.option(
     "--sheet",
@@ -203,7 +202,6 @@ def diff(
 def evaluate_command(
     run_id: int,
     values: dict[str, str],
-    name: str | None,
     always_new: bool,
     sheet: Path | None,
     labels: Path | None,
@@ -222,12 +220,11 @@ def evaluate_command(
     Example:
         ragq evaluate r12 --wait
         ragq evaluate r12 --set MODEL_JUDGE_MODEL=gemma3:27b --dry-run
-        ragq evaluate r12 --name judged --json
         ragq evaluate r13 --sheet labels.csv
         ragq evaluate r13 --labels labels.csv
     """
     if sheet or labels:
-        if values or name or always_new or dry_run or wait or (sheet and labels):
+        if values or always_new or dry_run or wait or (sheet and labels):
             raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
         if sheet:
             if sheet.exists():
@@ -242,7 +239,7 @@ def evaluate_command(
     if dry_run:
         print_estimates([partial(plan_evaluation, run_id=run_id, values=values)], as_json=as_json)
         return
-    submitted = with_open_database(evaluate, run_id, values, name=name, always_new=always_new)
+    submitted = with_open_database(evaluate, run_id, values, always_new=always_new)
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         print_text(f"{run}: {counted(submitted.jobs, 'answer')} of r{run_id} to evaluate.", err=True)

@@ -85,13 +85,12 @@ async def evaluate(
     run_id: int,
     values: Mapping[str, Any],
     *,
-    name: str | None = None,
     always_new: bool = False,
     key: RequestKey | None = None,
 ) -> Submitted:
     """Store the evaluation of a run, or find it and retry its failed jobs. Raises as its plan and `submit_run` do."""
     run = await database.once(plan_evaluation, run_id, values)
-    return await submit_run(database, run, name=name, always_new=always_new, key=key)
+    return await submit_run(database, run, always_new=always_new, key=key)
 
 
 async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> NewRun:
