@@ -18,6 +18,7 @@ from store.runs import answer_pieces, attempts, backlog, batches, ledger, runs
 from store.runs.call_costs import CallUse
 from store.runs.ledger import KeptCall
 from store.runs.stages import Claim
+from workers import telemetry
 from workers.call_limits import CallLimits
 from workers.leases import AwaitsBatch, BudgetSpent
 
@@ -160,7 +161,7 @@ class LedgerChat:
             self._claim,
             served_by.server,
             call,
-            lambda: self._chat.chat(call, on_text),
+            lambda: telemetry.model_call(call, served_by, lambda: self._chat.chat(call, on_text)),
         )
         reply = reply.model_copy(update={"text": storable(reply.text)})
         paid = await self._database.with_retry(

@@ -35,7 +35,7 @@ from stack.home import this_environment
 from stages.models import server_name
 from store.database import Database, LoopThread
 from store.runs import workers
-from workers import documents, participants, queries, tags
+from workers import documents, participants, queries, tags, telemetry
 from workers.batcher import Waited, waiting
 from workers.batches import BatchSender
 from workers.broker import FIRST, priority_of
@@ -88,6 +88,7 @@ class WorkerProcess:
         lease_s, hung_s = settings.ragq_lease_seconds, settings.ragq_hung_seconds
         self._leases = Leases(servers.database_url, self.worker_id, lease_s=lease_s, hung_s=hung_s)
         try:
+            self._stop_tracing = telemetry.start(os.environ)
             self.loop.submit(self._leases.pulse())
             self.loop.run(self._build(app, settings, servers, concurrency))
         except BaseException:
@@ -102,6 +103,7 @@ class WorkerProcess:
     def stop(self) -> None:
         """Close connections and end the threads. Leases that are still held run out."""
         self.loop.run(self._close())
+        self._stop_tracing()
         self._leases.stop()
         self.loop.stop()
 

@@ -26,6 +26,7 @@ from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import backlog, ledger, runs, stages
 from store.runs.stages import Claim, Committed
+from workers import telemetry
 from workers.batcher import Waited, waiting
 from workers.leases import Leases, PutOff, crash_point, give_back
 from workers.ledger_chat import Remembered
@@ -122,7 +123,7 @@ class StageRunner:
         assert task is not None
         self._running[claim.attempt_id] = task
         try:
-            with waiting() as in_queues:
+            with waiting() as in_queues, telemetry.stage(claim):
                 return await self._carry_out(claim, in_queues)
         except asyncio.CancelledError:
             is_cancelled = claim.attempt_id in self._cancelled

@@ -22,6 +22,7 @@ NAMES_OF_OTHERS = {
     "libraries for models": ("CUDA_VISIBLE_DEVICES", "HF_HOME", "HF_TOKEN", "TOKENIZERS_PARALLELISM"),
     "OpenMP": ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"),
     "libraries for numbers": ("OPENBLAS_NUM_THREADS", "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "MALLOC_ARENA_MAX"),
+    "OpenTelemetry": ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"),
     "the desktop": ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
     "Flower and Postgres": ("FLOWER_BASIC_AUTH", "PG_VERSION", "SKIP_LOCKED"),
     "replies and arguments": ("NO_CHANGE", "STUDY_DETAIL", "OTHER_RUN", "Q4_K_M"),
