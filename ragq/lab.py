@@ -15,7 +15,6 @@ from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.reports import Report, RetrievalReport
 from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
 from schemas.values.runs import run_number
-from schemas.values.scoring import ScoreTable
 from services.reports import report_of
 from services.submit import Request, submit
 from stack.connections import connections
@@ -130,15 +129,12 @@ class Run:
 
         return self._lab.wait_for(idle())
 
-    def scores(self) -> ScoreTable:
-        """The scores of each participant and mode beside the truth. Raises Refused for runs that score none."""
-        return self._lab.read(lambda connection: scores_of_run(connection, self.id))
-
-    def scores_table(self) -> "pa.Table":
-        """The scores as an Arrow table, which data frames are made of. Needs `ragq[frames]`."""
-        import pyarrow as pa
-
-        rows = [
+    def scores(self) -> list[dict[str, Any]]:
+        """A record for each participant, mode and item: `participant`, `mode`, `item`, `score`, which is None where the
+        model gave none or the job has not succeeded, and `truth`, which is None without item labels. Raises Refused
+        for runs that score none."""
+        found = self._lab.read(lambda connection: scores_of_run(connection, self.id))
+        return [
             {
                 "participant": participant.participant_id,
                 "mode": mode.value,
@@ -146,11 +142,16 @@ class Run:
                 "score": None if scored.items is None else scored.items[item],
                 "truth": None if participant.truth is None else participant.truth[item],
             }
-            for participant in self.scores().participants
+            for participant in found.participants
             for mode, scored in participant.modes.items()
             for item in PHQ8Item
         ]
-        return pa.Table.from_pylist(rows)
+
+    def scores_table(self) -> "pa.Table":
+        """The scores as an Arrow table, which data frames are made of. Needs `ragq[frames]`."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.scores())
 
     def report(self, **measures: Any) -> Report | RetrievalReport:
         """The report, with measures by their names: `bootstrap_resamples=1000`, `loss="abs_norm"`, `cutoff=5`."""

@@ -66,6 +66,8 @@ def _notices(found: Comparison) -> Iterator[str]:
         yield from (f"{run}: {notice}" for notice in notices)
     if failed := [f"{run.run_id} {counted(run.failed, 'job')}" for run in found.compared if run.failed]:
         yield f"Not succeeded: {', '.join(failed)}."
+    if len(found.compared) > 1:
+        yield "A run that is chosen here looks better than it is; its settings on other subjects show how good."
 
 
 def _origins(found: Comparison) -> Iterator[str]:
