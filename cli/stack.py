@@ -317,9 +317,9 @@ _COLOURS = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
 def doctor(context: click.Context, as_json: bool) -> None:
     """Check everything that ragq needs here, with the remedy of what is wrong.
 
-    Versions, settings and the profile of a submission, the embedded stack, Postgres, pgvector and the tables, the
-    broker, workers, the language model server and the models that a submission would ask, the embedder and the disk.
-    All are asked at the same time; nothing is changed. `ragq status` shows whether pages and Flower answer.
+    Versions, settings and the profile of a submission, the embedded stack, Postgres, pgvector and the
+    tables, the broker, workers, the language model server and the models that a submission would ask, the embedder,
+    pages, Flower and the disk. All are asked at the same time; nothing is changed.
 
     Exit codes: 0 nothing fails, 1 something does.
 

@@ -37,6 +37,7 @@ from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import changed_in_words, changed_settings
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
@@ -285,8 +286,11 @@ def submit(
     Example:
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
         ragq submit --split paper-test --samples 3 --set MODEL_TEMPERATURE=0.7
+        ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
+        ragq submit --query "How is tea made?" --corpus shelf --name tea --wait
         ragq submit --query "How is tea made?" --corpus shelf --corpus archive --where "year>=2001" --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
+        ragq submit --split train --max-failures 10% --max-llm-calls 5000
         ragq submit --split paper-test --after r12 --notify https://hooks.example.org/ragq
         ragq submit --split paper-test --batch --set LLM_BACKEND=openai
         ragq submit --split paper-test --dry-run
@@ -329,6 +333,8 @@ def submit(
     )
     # The table of a run that is followed shows notices and settings again.
     report_submitted(submitted, settings, kind=kind, briefly=wait and kind != "tags" and not as_json)
+    if fresh or samples > 1:
+        _report_draws(kind, submitted, settings.run)
     conclude(submitted, wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 
@@ -345,6 +351,19 @@ def report_submitted(
     if changed:
         changes = changed_in_words(changed, profile=settings.profile, run=f"r{submitted[0].run_id}")
         draw(Text(changes, style="dim"), err=True)
+
+
+def _report_draws(kind: str, submitted: Sequence[Submitted], settings: RunSettings) -> None:
+    """Print on stderr how to measure the variance, and that temperature 0 leaves none on most servers."""
+    if kind == "participant":
+        print_text(f"`ragq report r{submitted[-1].run_id}` shows mean and standard deviation over its draws.", err=True)
+    setting = "MODEL_TEMPERATURE" if kind == "participant" else "RAGQ_QUERY_TEMPERATURE"
+    if settings.values()[setting] == 0 and (kind == "query" or not settings.consistency.enabled):
+        print_text(
+            "The models are asked at temperature 0, at which a deterministic server gives the same answers in every "
+            f"draw; --set {setting}=0.7 lets them vary.",
+            err=True,
+        )
 
 
 def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:

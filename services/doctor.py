@@ -27,7 +27,7 @@ from services.served_models import chat_server, identities, model_of
 from stack.connections import connections, masked
 from stack.home import find_home, this_environment
 from stack.parts import in_order
-from stack.probes import PROBE_TIMEOUT_S, broker_answers, redis_client
+from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers, redis_client
 from stack.supervision import SUPERVISOR, Supervisor
 from stages.models import resolved_model, server_name
 from store import migrate
@@ -147,6 +147,19 @@ def check_broker(environment: Mapping[str, str]) -> Findings:
 def _broker_missing(url: str, why: str) -> Finding:
     found = shown(f"{masked(url)} does not answer: {why}")
     return Finding("broker", Verdict.FAIL, found, f"Start that server or correct REDIS_URL; unset, {UP}.")
+
+
+def check_pages(environment: Mapping[str, str]) -> Findings:
+    """The API with its pages, and Flower."""
+    settings, servers = ProcessSettings.from_environment(environment), connections(environment)
+    api = servers.api_url or f"http://127.0.0.1:{settings.ragq_api_port}"
+    flower = servers.flower_url or f"http://127.0.0.1:{settings.ragq_flower_port}"
+    for name, url, health, shown_at, start in (
+        ("api", api, "healthz", f"{api}/rag", "`ragq up` or `ragq api` starts it."),
+        ("flower", flower, "healthcheck", flower, "`ragq up` starts it."),
+    ):
+        missing = Finding(name, Verdict.WARN, f"{url} does not answer", start)
+        yield Finding(name, Verdict.OK, shown_at) if http_answers(f"{url}/{health}") else missing
 
 
 LOW_GB, TOO_LOW_GB = 5.0, 1.0
@@ -322,6 +335,7 @@ CHECKS: Final[dict[str, Check]] = {
     "broker": check_broker,
     "language model": check_language_models,
     "embedder": check_embedder,
+    "pages": check_pages,
     "disk": check_disk,
 }
 """In the order of the report."""

@@ -6,7 +6,6 @@ Built on first use and keyed by process id, because a forked child must not shar
 """
 
 import asyncio
-import json
 import os
 import socket
 import threading
@@ -26,8 +25,10 @@ from celery.app import app_or_default
 from celery.concurrency.base import apply_target
 from celery.concurrency.thread import TaskPool
 from celery.exceptions import Ignore
+from kombu.exceptions import ContentDisallowed, DecodeError
+from kombu.serialization import loads, prepare_accept_content
 
-from schemas.chains import CHAINS
+from schemas.chains import CHAINS, STAGES
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
@@ -270,6 +271,10 @@ def is_redelivered(request: Mapping[str, Any]) -> bool:
     return bool((request.get("delivery_info") or {}).get("redelivered"))
 
 
+_STAGE_OF_TASK: Final = {f"ragq.{stage}": stage for stage in STAGES}
+_ACCEPTED: Final = prepare_accept_content(["json"])
+
+
 class StagePool(TaskPool):
     """Runs stages on the loop of the process, and no thread waits for them; anything else on threads.
 
@@ -303,13 +308,12 @@ class StagePool(TaskPool):
         accept_callback: Callable[..., Any] | None = None,
         **options: Any,
     ) -> Any:
-        """Start the stage of a message; on a thread, where the broker has no event loop."""
+        """Start the stage of a message. A broker without an event loop, and a message of no stage, get a thread."""
         assert args is not None
-        task, uuid, request, body, *_ = args
-        if self._hub is None:
+        task, uuid, request, body, content_type, content_encoding = args
+        stage = _STAGE_OF_TASK.get(task)
+        if stage is None or self._hub is None or (decoded := _decoded(body, content_type, content_encoding)) is None:
             return super().on_apply(target, args, kwargs, callback, accept_callback, **options)
-        # The consumer takes only messages of ragq's tasks, as JSON.
-        stage, decoded = task.removeprefix("ragq."), json.loads(body)
         if accept_callback is not None:
             accept_callback(os.getpid(), time.monotonic())
         here = current(self.app)
@@ -374,3 +378,12 @@ def _end_task(
         callback((*result[:2], seconds) if isinstance(result, tuple) else result)
 
     apply_target(target, args, kwargs, timed)
+
+
+def _decoded(body: Any, content_type: str, content_encoding: str) -> Any:
+    """The arguments of a message for a stage; None when it is none, which Celery itself then finds."""
+    try:
+        decoded = loads(body, content_type, content_encoding, accept=_ACCEPTED)
+        return decoded if isinstance(decoded[1]["job"], int) else None
+    except (ContentDisallowed, DecodeError, LookupError, TypeError):
+        return None
