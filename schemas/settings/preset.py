@@ -37,10 +37,10 @@ class RetrievalPreset(SettingsGroup):
     """Saturation of further occurrences of a term, for `bm25`."""
     bm25_b: Annotated[float, Ge(0), Le(1)] = 0.4
     """Penalty for the length of a chunk, for `bm25`."""
-    fusion: Literal["zscore", "rrf", "minmax"] = "zscore"
-    """Fusion of both searches into one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
+    fusion: Literal["zscore", "rrf"] = "zscore"
+    """Fusion of both searches into one list: weighted z-scores, or reciprocal ranks."""
     dense_weight: Annotated[float, Ge(0), Le(1)] = 0.5
-    """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
+    """Share of the search by vector in `zscore`; the full-text search has the rest."""
     rrf_k: Annotated[int, Ge(1), Le(100)] = 50
     """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
     top_k_rrf: Annotated[int, Ge(1), Le(200)] = 200

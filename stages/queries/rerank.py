@@ -192,8 +192,6 @@ def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
 
 Scores = NDArray[np.float64]
 
-Normalise = Callable[[Scores], Scores]
-
 
 def z_scores(scores: Scores) -> Scores:
     """Distances from the mean in standard deviations (of the population). Equal scores are all 0.

@@ -1,7 +1,6 @@
 """Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of all."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -12,7 +11,7 @@ from schemas.settings.run import EmbeddingSettings
 from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Hit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
-from stages.queries.rerank import Normalise, unit_range, z_scores
+from stages.queries.rerank import z_scores
 from stages.vectors import embedded_by, unit_vectors
 
 
@@ -84,9 +83,9 @@ def _lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
     return min(hit.score for hit in ranked.hits)
 
 
-def _weighted(lists: Sequence[RankedList], preset: RetrievalPreset, *, normalise: Normalise) -> dict[int, float]:
-    """The weighted sum of both legs. Each list is normalised over all chunks, with `_lowest_score` for those not in it;
-    a leg is the mean of its lists, and a leg without lists is 0."""
+def weighted_z_scores(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
+    """The weighted sum of both legs. The z-scores of a list are over all chunks, with `_lowest_score` for those not in
+    it; a leg is the mean of its lists, and a leg without lists is 0."""
     ids = _chunks(lists)
     total = np.zeros(len(ids))
     for leg, weight in ((Leg.DENSE, preset.dense_weight), (Leg.LEXICAL, 1 - preset.dense_weight)):
@@ -94,7 +93,7 @@ def _weighted(lists: Sequence[RankedList], preset: RetrievalPreset, *, normalise
         for ranked in of_leg:
             found = {hit.chunk_id: hit.score for hit in ranked.hits}
             lowest = _lowest_score(ranked, lexical_limit=preset.lexical_limit)
-            total += weight * normalise(np.array([found.get(id_, lowest) for id_ in ids])) / len(of_leg)
+            total += weight * z_scores(np.array([found.get(id_, lowest) for id_ in ids])) / len(of_leg)
     return dict(zip(ids, total.tolist(), strict=True))
 
 
@@ -113,8 +112,7 @@ def best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
 
 FUSIONS: Final[Mapping[str, Callable[[Sequence[RankedList], RetrievalPreset], dict[int, float]]]] = {
     "rrf": reciprocal_ranks,
-    "zscore": partial(_weighted, normalise=z_scores),
-    "minmax": partial(_weighted, normalise=unit_range),
+    "zscore": weighted_z_scores,
 }
 
 

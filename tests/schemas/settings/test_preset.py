@@ -57,7 +57,7 @@ def test_every_problem_is_reported_at_once() -> None:
         "- retrieval.densse_limit (option) is not a value of a preset; did you mean retrieval.dense_limit?",
         "- x (option) is not a value of a preset; remove it.",
         "- retrieval.dense_limit is '101' (option); allowed is a whole number from 0 to 100.",
-        "- retrieval.fusion is 'sum' (option); allowed is zscore or rrf or minmax.",
+        "- retrieval.fusion is 'sum' (option); allowed is zscore or rrf.",
         "`ragq preset show` lists every value and what it accepts.",
     ]
 
