@@ -119,7 +119,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         ),
         Stage("rerank", "model", "queries.RerankedChunks").reading(
             "retrieval.lexical_limit retrieval.lexical retrieval.bm25_k1 retrieval.bm25_b retrieval.min_char_count "
-            "retrieval.min_word_count retrieval.keep_if_all_short retrieval.min_content_length "
+            "retrieval.min_word_count retrieval.min_content_length "
             "retrieval.enrich_lines_above retrieval.enrich_lines_below retrieval.entity_boost retrieval.mmr_lambda "
             "retrieval.top_n_final retrieval.reranker_batch_size retrieval.reranker_max_length reranking.ranker "
             "reranking.model reranking.without_weights validation.allow_empty RAGQ_RERANKER_TIMEOUT_SECONDS",

@@ -76,8 +76,6 @@ class Retrieved(StepDone):
     """The same as `chunks_retrieved`."""
     dropped_chunks: dict[str, int]
     """Chunks that a filter dropped for their length: `min_chars`, `min_words` or `blank`."""
-    kept_short: dict[str, int]
-    """Chunks that a filter would have dropped, kept because no longer one was found."""
 
 
 class Consolidated(StepDone):
@@ -241,7 +239,6 @@ async def retrieve_chunks(
             rrf_candidates=len(view.found.fused),
             final_count=final,
             dropped_chunks={} if view.reranked is None else view.reranked.dropped,
-            kept_short={} if view.reranked is None else view.reranked.kept_short,
         )
 
     return await _take(waiting, query_id, Step.RETRIEVE, retrieved, **values_of(config_preset, body))

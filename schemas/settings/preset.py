@@ -53,8 +53,6 @@ class RetrievalPreset(SettingsGroup):
     """Chunks of fewer words are dropped; 0 drops none."""
     min_char_count: Annotated[int, Ge(0), Le(5000)] = 0
     """Chunks of fewer characters are dropped; 0 drops none."""
-    keep_if_all_short: bool = True
-    """Keep the chunks that are too short if no longer one was found; otherwise the job fails, or has no sources."""
     min_content_length: Annotated[int, Ge(0), Le(5000)] = 750
     """Chunks of fewer characters are shown to the ranker with the lines around them."""
     enrich_lines_above: Annotated[int, Ge(0), Le(50)] = 0
@@ -211,7 +209,6 @@ ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.top_n_final": 15,
     "retrieval.min_word_count": 150,
     "retrieval.min_char_count": 250,
-    "retrieval.keep_if_all_short": False,
     "reranking.ranker": "cross-encoder",
     "reranking.without_weights": "score-fusion",
     "consolidation.min_content_length": 350,

@@ -144,8 +144,6 @@ class RerankedChunks(Value):
     """Chunk ids of all candidates by final score, before the selection for diversity."""
     dropped: dict[str, int]
     """Candidates that a filter dropped: `min_chars`, `min_words`, `blank`. Filters that dropped none are absent."""
-    kept_short: dict[str, int] = Field(default_factory=dict)
-    """Candidates that a filter would have dropped, by filter, kept because no longer one was found."""
     work_hashes: dict[int, str]
     """SHA-256 of the stored markdown of every work involved, by work id."""
 
@@ -248,8 +246,6 @@ class AnswerBasis(PromptContext):
     """Chunks after fusion."""
     dropped_chunks: dict[str, int] = Field(default_factory=dict)
     """Those that a filter of stage `rerank` dropped, by filter: `min_chars`, `min_words`, `blank`."""
-    kept_short: dict[str, int] = Field(default_factory=dict)
-    """Those that a filter would have dropped, kept because no longer one was found."""
     ranker: str | None = None
     rejected_chunks: int = 0
     """Selected chunks that validation did not accept."""

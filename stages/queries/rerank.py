@@ -56,7 +56,7 @@ async def rerank_chunks(
         raise chunks_gone(gone)
     if lost := [chunks[id_].work_id for id_ in hits if chunks[id_].work_id not in works]:
         raise WorkChangedError(lost[0])
-    long_enough, dropped, kept_short = drop_short((chunks[id_] for id_ in hits), preset)
+    long_enough, dropped = drop_short((chunks[id_] for id_ in hits), preset)
     if not long_enough and not allow_empty:
         raise _nothing_left(dropped, preset)
     candidates = [_candidate(chunk, hits[chunk.id], expansion, works[chunk.work_id], preset) for chunk in long_enough]
@@ -74,7 +74,6 @@ async def rerank_chunks(
         chunks=tuple(ranked[place] for place in selected),
         ranking=tuple(ids),
         dropped=dropped,
-        kept_short=kept_short,
         work_hashes={chunk.work_id: works[chunk.work_id].content_hash for chunk in ranked},
     )
 
@@ -116,31 +115,22 @@ def _scored(chunk: RerankedChunk, score: float) -> RerankedChunk:
     return chunk.model_copy(update={"rerank_score": score, "final_score": final})
 
 
-def drop_short(
-    chunks: Iterable[CorpusChunk], preset: RetrievalPreset
-) -> tuple[list[CorpusChunk], dict[str, int], dict[str, int]]:
-    """The chunks with the characters and words (separated by white space) of the preset; 0 disables a filter.
-
-    With them how many each filter dropped; a blank chunk always is. A chunk counts for the first filter that drops it:
-    blank, min_chars, min_words. With `keep_if_all_short` the short chunks are kept when the filters would leave none;
-    the last part is how many each filter would have dropped then.
-    """
+def drop_short(chunks: Iterable[CorpusChunk], preset: RetrievalPreset) -> tuple[list[CorpusChunk], dict[str, int]]:
+    """The chunks with the characters and words (separated by white space) of the preset; 0 disables a filter. With them
+    how many each filter dropped, the first of these that drops a chunk: blank, min_chars, min_words."""
     kept: list[CorpusChunk] = []
-    short: list[CorpusChunk] = []
     dropped: Counter[str] = Counter()
     for chunk in chunks:
         words = len(chunk.content.split())
         if not words:
             dropped["blank"] += 1
-        elif (few_chars := len(chunk.content) < preset.min_char_count) or words < preset.min_word_count:
-            dropped["min_chars" if few_chars else "min_words"] += 1
-            short.append(chunk)
+        elif len(chunk.content) < preset.min_char_count:
+            dropped["min_chars"] += 1
+        elif words < preset.min_word_count:
+            dropped["min_words"] += 1
         else:
             kept.append(chunk)
-    if kept or not short or not preset.keep_if_all_short:
-        return kept, dict(dropped), {}
-    blank = dropped.pop("blank", 0)
-    return short, {"blank": blank} if blank else {}, dict(dropped)
+    return kept, dict(dropped)
 
 
 def enriched_content(chunk: CorpusChunk, work: WorkText, preset: RetrievalPreset) -> str:

@@ -295,12 +295,8 @@ def basis_in_words(basis: AnswerBasis) -> Iterator[str]:
     elif basis.dropped_passages:
         yield f"{counted(basis.dropped_passages, 'passage')} shorter than consolidation.min_content_length dropped."
     if lost := sum(basis.dropped_chunks.values()):
-        yield f"{lost} of {basis.found_chunks} retrieved chunks dropped as too short ({_by(basis.dropped_chunks)})."
-    if basis.kept_short:
-        yield (
-            f"All {sum(basis.kept_short.values())} retrieved chunks are too short ({_by(basis.kept_short)}); they were "
-            "kept because no longer one was found."
-        )
+        by = ", ".join(f"{count} {FILTERS.get(name, name)}" for name, count in basis.dropped_chunks.items())
+        yield f"{lost} of {basis.found_chunks} retrieved chunks dropped as too short ({by})."
     if basis.rejected_chunks:
         yield f"{counted(basis.rejected_chunks, 'chunk')} not accepted by validation."
     if "without the weights" in (basis.ranker or ""):
@@ -333,7 +329,3 @@ def _why_retrieved(basis: AnswerBasis) -> str:
     if basis.consolidated_count is None:
         return "consolidation has not run"
     return "consolidation is switched off, or left no passage"
-
-
-def _by(filters: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {FILTERS.get(name, name)}" for name, count in filters.items())

@@ -23,8 +23,7 @@ CROSS JOIN LATERAL jsonb_each(CASE a.stage
     WHEN 'embed' THEN jsonb_build_object('cut_texts', coalesce(a.output -> 'cut_texts', '0'))
     WHEN 'retrieve' THEN jsonb_build_object('found_chunks', jsonb_array_length(a.output -> 'fused'))
     WHEN 'rerank' THEN jsonb_build_object(
-        'ranker', a.output -> 'ranker', 'dropped_chunks', a.output -> 'dropped',
-        'kept_short', coalesce(a.output -> 'kept_short', '{}'))
+        'ranker', a.output -> 'ranker', 'dropped_chunks', a.output -> 'dropped')
     WHEN 'validate' THEN jsonb_build_object(
         'rejected_chunks',
         jsonb_array_length(jsonb_path_query_array(a.output, '$.verdicts[*] ? (@.decision != "accept")')))

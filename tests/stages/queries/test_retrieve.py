@@ -125,7 +125,7 @@ PARTLY = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
     [
         # Both legs have z-scores of 1 and -1.
         pytest.param(UNLIKE, 0.75, 2, {1: 0.5, 2: -0.5}, id="two chunks"),
-        # By words 4 and -2, twice, around 0; or 4, -4 and 0 around 0.
+        # By words, chunk 2 has the last score of the list, 4, or 0.
         pytest.param(PARTLY, 0.0, 2, {3: 2**0.5, 1: -(0.5**0.5), 2: -(0.5**0.5)}, id="the last score of a full list"),
         pytest.param(PARTLY, 0.0, 5, {3: 1.5**0.5, 1: 0.0, 2: -(1.5**0.5)}, id="0 of a list with room"),
     ],
