@@ -1,14 +1,13 @@
 """`ragq query`: the queries of query runs."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 import click
 
 from cli.config import with_database
-from cli.options import FILE, group, numbers, requested, values_option, wanted_options
+from cli.options import group, numbers, requested, values_option, wanted_options
 from cli.output import (
     FittingTable,
     Text,
@@ -22,12 +21,12 @@ from cli.output import (
     print_result,
     print_text,
 )
-from cli.submissions import LIGHT, model_option, read_reply
+from cli.submissions import LIGHT, model_option
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QuestionsWanted
 from schemas.values.runs import StageFailure
-from services.questions.edits import answer, edit, stored_prompt
+from services.questions.edits import edit
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words
 from stages.reports.tables import Moment
@@ -193,21 +192,6 @@ def show_command(query_id: int, as_json: bool) -> None:
         _print_query(shown)
 
 
-@query.command("prompt")
-@_QUERY
-@json_option
-def prompt_command(query_id: int, as_json: bool) -> None:
-    """Print the prompt with its sources, to be pasted into an external model.
-
-    \b
-    Example:
-        ragq query prompt 7 > prompt.txt
-        ragq query answer 7 reply.txt
-    """
-    stored = with_database(stored_prompt, query_id)
-    print_result({"query": query_id, **stored.model_dump(mode="json")}, stored.prompt, as_json=as_json)
-
-
 @query.command("edit")
 @_QUERY
 @click.option("--text", "original_query", help="Ask this instead; the expansion stays.")
@@ -217,7 +201,6 @@ def prompt_command(query_id: int, as_json: bool) -> None:
 )
 @click.option("--hyde", "hyde_answer", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
 @click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")
-@click.option("--expansion", type=FILE, help="An expansion reply of an external model.")
 @click.option("--passages", "context", type=_PLACES, help="Passages of the context to keep, by place, in this order.")
 @click.option(
     "--run/--no-run",
@@ -226,7 +209,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
     help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
 )
 @json_option
-def edit_command(query_id: int, expansion: Path | None, run: bool, as_json: bool, **parts: Any) -> None:
+def edit_command(query_id: int, run: bool, as_json: bool, **parts: Any) -> None:
     """Change a question, its expansion or its context: everything that is given, or nothing.
 
     What was computed from the old values runs again, up to the stage that the chain ended with. With --no-run nothing
@@ -240,10 +223,9 @@ def edit_command(query_id: int, expansion: Path | None, run: bool, as_json: bool
         ragq query edit 7 --text "Why does green tea turn brown?" --no-run
     """
     given = {name: value for name, value in parts.items() if value != ()}
-    reply = None if expansion is None else read_reply(expansion)
-    changes = requested(QueryEdit, expansion_reply=reply, **given)
+    changes = requested(QueryEdit, **given)
     if not changes.model_fields_set:
-        raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
+        raise click.UsageError("Name what to change: --text, parts of the expansion, or --passages.")
 
     with_database(edit, query_id, changes, run=run)
     _print_changed(query_id, as_json=as_json)
@@ -273,23 +255,6 @@ def run_command(query_id: int, values: dict[str, str], model: str, as_json: bool
     options: dict[str, Any] = {"values": values, "use_light_model": model == LIGHT, **chosen}
     with_database(run_stages, query_id, **options)
     _print_changed(query_id, as_json=as_json)
-
-
-@query.command("answer")
-@_QUERY
-@click.argument("file", type=FILE)
-@json_option
-def answer_command(query_id: int, file: Path, as_json: bool) -> None:
-    """Store the answer of an external model to the question's prompt, beside the answers there are.
-
-    A prompt that is not stored yet is made from the passages, and stored.
-
-    \b
-    Example:
-        ragq query answer 7 reply.txt
-    """
-    result_id, _ = with_database(answer, query_id, read_reply(file))
-    print_result({"query": query_id, "answer": result_id}, str(result_id), as_json=as_json)
 
 
 @query.command("delete")

@@ -126,7 +126,6 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
     files = {
         "--evidence": request.get("evidence"),
         "--expansion": request.get("expansion") == "pasted",
-        "--response": request.get("response"),
         "--qrels": request.get("judgements") and not with_text,
     }
     if lacking := [option for option, is_given in files.items() if is_given]:

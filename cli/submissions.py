@@ -82,13 +82,12 @@ def queries_request(
     qrels: Path | None = None,
     no_expand: bool = False,
     expansion: Path | None = None,
-    response: Path | None = None,
     model: str = FULL,
     **fields: Any,
 ) -> QueryRequest:
     """Questions to a corpus. Raises UsageError for options that exclude each other."""
-    if query is None and (expansion or response):
-        raise click.UsageError("--expansion and --response go with --query: a pasted reply belongs to one question.")
+    if query is None and expansion:
+        raise click.UsageError("--expansion goes with --query: a pasted reply belongs to one question.")
     if no_expand and expansion:
         raise click.UsageError("--no-expand and --expansion exclude each other.")
     if qrels is not None and queries is None:
@@ -99,7 +98,6 @@ def queries_request(
         works=work_filter(where),
         expand=not no_expand,
         expansion_reply=None if expansion is None else read_reply(expansion),
-        response=None if response is None else read_reply(response),
         use_full_model=model != LIGHT,
         **fields,
     )

@@ -175,7 +175,6 @@ KINDS: dict[str, Kind] = {
             ),
             click.option("--no-expand", is_flag=True, help="Search for the questions as they are asked."),
             click.option("--expansion", type=FILE, help="An expansion reply of an external model, for --query."),
-            click.option("--response", type=FILE, help="An answer of an external model, for --query."),
             model_option,
         ),
         queries_request,

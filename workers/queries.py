@@ -30,7 +30,7 @@ from stages.queries.extract_answer import extracted_answer
 from stages.queries.relevance import floor_models, refuse_below
 from stages.queries.rerank import NO_RANKER, Ranker, by_cross_encoder, by_score_fusion, keep_order, rerank_chunks
 from stages.queries.retrieve import embed_query, retrieve_chunks
-from stages.queries.templates import TemplateTag, generate_answer, pasted_answer
+from stages.queries.templates import TemplateTag, generate_answer
 from stages.queries.validate import evidence, keep_all, validate_chunks
 from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
@@ -213,7 +213,7 @@ async def run_augment(work: Work) -> AugmentedPrompt:
         work.read["top_n"] = top_n
     expansion = await work.output(Expansion)
     context_tokens = None
-    if work.claim.inputs["response"] is None and work.settings.ragq.answerer == "model":
+    if work.settings.ragq.answerer == "model":
         context_tokens = work.settings.ragq.context_tokens or await work.reported_context(asked_model(work))
         work.read["context_tokens"] = context_tokens
     return await work.database.ask(
@@ -230,14 +230,11 @@ async def run_augment(work: Work) -> AugmentedPrompt:
 
 
 async def run_generate(work: Work) -> Result[Answer]:
-    """The answer by a model, of sentences of the sources, or as submitted; stored beside those there are. That of a
-    model is published while it is written, and another sample each time the stage runs."""
+    """The answer by a model, or of sentences of the sources; stored beside those there are. That of a model is
+    published while it is written, and another sample each time the stage runs."""
     query = await question(work)
     augmented = await work.output(AugmentedPrompt)
-    given = work.claim.inputs["response"]
-    if given is not None:
-        answer = pasted_answer(given, augmented)
-    elif work.settings.ragq.answerer == "extractive":
+    if work.settings.ragq.answerer == "extractive":
         answer = await _extracted(work, query, augmented)
     else:
         sample = await work.database.ask(queries.answered, query.id)

@@ -390,7 +390,7 @@ class FrozenSettings(NamedTuple):
             case "query", "validate":
                 return preset is not None and preset.validation.enabled
             case "query", "generate":
-                return inputs["response"] is None and run.ragq.answerer == "model"
+                return run.ragq.answerer == "model"
             case "work", "repair":
                 return run.ragq.repair_by == "model"
             case "work", "select":

@@ -175,8 +175,6 @@ class QueryRequest(QueryPolicy):
     """Values that win over the preset's, by their names."""
     expansion_reply: str | None = Field(default=None, repr=False)
     """The reply of an external model, for a single question."""
-    response: str | None = Field(default=None, repr=False)
-    """The answer of an external model, for a single question."""
 
 
 Question = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
@@ -204,10 +202,8 @@ class QueryChanges(Request):
 
 
 class QueryEdit(QueryChanges):
-    """The same, with a pasted expansion or passages."""
+    """The same, or passages."""
 
-    expansion_reply: str | None = Field(default=None, repr=False)
-    """The reply of an external model, which replaces the whole expansion; parts given with it replace those of it."""
     context: tuple[int, ...] | None = Field(default=None)
     """Places, from 1, of the passages to keep, in their new order."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schemas.chains import stages_of
-from schemas.errors import MissingError, QueryValueError, Refused, StageRunningError
+from schemas.errors import MissingError, QueryValueError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
@@ -37,8 +37,7 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
     shows what it needs next. Values that are stored already change nothing.
 
     Raises QueryValueError for passages that there are not, and for passages chosen together with another text or
-    expansion; LLMResponseParseError for a reply that cannot be used; StageRunningError, MissingError, and
-    Refused for passages before there is a context.
+    expansion; StageRunningError, MissingError, and Refused for passages before there is a context.
     """
     async with connection.transaction():
         query = await queries.hold(connection, query_id)
@@ -93,10 +92,7 @@ def _new_expansion(old: Expansion, changes: QueryEdit) -> Expansion:
         parts["intent"] = intent_of(changes.intent or "")
     if "entities" in given:
         parts["entities"] = tuple(filter(None, changes.entities or ()))
-    if changes.expansion_reply is None:
-        return old.model_copy(update=parts | {"origin": Origin.EDITED})
-    pasted = pasted_expansion(changes.expansion_reply)
-    return pasted.model_copy(update=parts | {"origin": Origin.EDITED}) if parts else pasted
+    return old.model_copy(update=parts | {"origin": Origin.EDITED})
 
 
 async def _new_context(connection: Connection, query: StoredQuery, changes: QueryEdit) -> ConsolidatedContext | None:
@@ -136,15 +132,6 @@ async def preview(
         template=template,
         top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
     )
-
-
-async def stored_prompt(connection: Connection, query_id: int) -> AugmentedPrompt:
-    """The prompt that is stored. Raises MissingError, and Refused before there is one."""
-    query = await queries.get(connection, query_id)
-    stored = await attempts.stored(connection, query.job_id, "augment", AugmentedPrompt)
-    if stored is None:
-        raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
-    return stored
 
 
 async def answer(

@@ -130,7 +130,6 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         "model_digest": corpus.model_digest or "",
         "templates": {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS},
         "expansion": expansion,
-        "response": request.response,
     }
     if others:
         inputs["corpus_ids"] = [one.id for one in asked]
@@ -169,7 +168,6 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
             "judgements": len(request.queries.judgements),
             "until": request.until,
             "expansion": expansion["origin"],
-            "response": None if request.response is None else "given",
             "profile_source": settings.profile_source,
         }
         | ({"works": works.given} if works.given else {})

@@ -99,7 +99,7 @@ GUIDES: Mapping[str, Guide] = {
         before={"ragq template show": ASK}
         | dict.fromkeys(
             (
-                *("ragq query prompt", "ragq query edit", "ragq query edit 7 --passages", "ragq query edit 7 --mqe"),
+                *("ragq query edit", "ragq query edit 7 --passages", "ragq query edit 7 --mqe"),
                 *("ragq query run 7 --from generate", "ragq query run 7 --from generate --model light"),
             ),
             "ragq watch r6",

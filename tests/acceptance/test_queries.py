@@ -48,14 +48,14 @@ def shown(installation: Installation, run_id: int) -> Any:
     return installation.ragq("query", "show", str(query["id"]), "--json").json
 
 
-def test_a_question_runs_the_whole_chain_with_pasted_replies_and_a_bad_one_is_refused_at_once(
+def test_a_question_runs_the_whole_chain_by_a_pasted_expansion_and_a_bad_one_is_refused_at_once(
     asked: Installation, ollama: ScriptedOllama, tmp_path: Path
 ) -> None:
-    texts = {"expansion": f"```json\n{json.dumps(EXPANSION)}\n```", "answer": ANSWER, "bad": "no JSON at all"}
+    texts = {"expansion": f"```json\n{json.dumps(EXPANSION)}\n```", "bad": "no JSON at all"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     calls = sum(model.calls for model in ollama.models.values())
-    run_id = ask(asked, "--expansion", str(tmp_path / "expansion"), "--response", str(tmp_path / "answer"))
+    run_id = ask(asked, "--expansion", str(tmp_path / "expansion"), "--set", "RAGQ_ANSWERER=extractive")
 
     assert asked.wait_for(run_id) == {"succeeded": 1}
 
@@ -73,7 +73,7 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_and_a_bad_one_is_re
     assert (best["heading_breadcrumbs"], query["stages"]["rerank"]["ranker"]) == ("Tea > Oxidation", "none")
     assert "[S1] Source: On Tea" in query["stages"]["augment"]["prompt"]
     (answer,) = query["answers"]
-    assert (answer["response_text"], answer["origin"], answer["unknown_citations"]) == (ANSWER, "pasted", ["S9"])
+    assert ("[S1]" in answer["response_text"], answer["origin"]) == (True, "extractive")
     assert answer["sources"][0]["title"] == "On Tea"
     assert sum(model.calls for model in ollama.models.values()) == calls
     asked.do("audit", f"r{run_id}")

@@ -77,7 +77,7 @@ LISTINGS: Final = (
     *("report r{answered_run}", "report r{evaluated_run}", "diff r{failed_run} r{answered_run}"),
     *("diff r{scored_run} r{scored_run} --mode zero_shot --other-mode few_shot", "fork r{scored_run} --from score"),
     *("fork r{scored_run} --from score --dry-run", "query show {answered}", "query show {failed}"),
-    *("query prompt {answered}", "query show {failed} --json", "audit", "doctor"),
+    *("query show {failed} --json", "audit", "doctor"),
     *("corpus show {token}", "preset show {token}", "vocabulary tags {token}"),
     *("submit --split {split}", "ask {token} --corpus {token}"),
     *("retry r{failed_run}", "pause r{failed_run}", "resume r{failed_run}", "cancel r{failed_run} --note {token}"),

@@ -1,7 +1,6 @@
 """`ragq ask`, `search` and `query`: which corpus, what is printed, the exit codes, and the deletion of a question."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from cli.watch import wait_until_idle
 from schemas.errors import MissingError
 from schemas.values.runs import AttemptError
+from services.questions.edits import answer
 from store.database import Connection
 from store.runs import jobs
 from tests.cli.conftest import Ragq, Stored
@@ -99,18 +99,14 @@ def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Stored) -> N
     assert "name one of them: other, small." in str(refused.exception)
 
 
-def test_a_prompt_a_pasted_answer_and_their_deletion_after_a_question(ragq: Ragq, stored: Stored) -> None:
+def test_a_question_is_deleted_with_its_answers_once_that_is_confirmed(ragq: Ragq, stored: Stored) -> None:
     query = stored(a_question, *WHOLE[:-1])
     number = str(query.id)
-    Path("reply.txt").write_text("Because of its catechins [S1].")
+    stored(answer, query.id, "Because of its catechins [S1].")
 
-    prompt = json.loads(ragq("query", "prompt", number, "--json").stdout)
-    answered = json.loads(ragq("query", "answer", number, "reply.txt", "--json").stdout)
     kept = ragq("query", "delete", number)
     deleted, gone = [ragq("query", "delete", number, "--yes") for _ in range(2)]
 
-    assert prompt == {"query": query.id, **PROMPT.model_dump(mode="json")}
-    assert answered == {"query": query.id, "answer": 1}
     assert kept.exit_code == 1
     assert f"Delete question {query.id} of r{query.run_id} with 1 answer?" in kept.stderr
     assert (deleted.exit_code, deleted.stdout) == (0, f"Deleted question {query.id} and 1 answer.\n")

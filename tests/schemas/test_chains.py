@@ -23,7 +23,7 @@ def test_a_chain_is_in_order_and_each_stage_is_found_by_what_it_alone_stores(kin
         assert output_of(kind, mode, stage.name) is stage.output
 
 
-MODEL, NOBODY = {"expansion": {"origin": "model"}, "response": None}, {"expansion": {"origin": "none"}, "response": "x"}
+MODEL, NOBODY = {"expansion": {"origin": "model"}}, {"expansion": {"origin": "none"}}
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,6 @@ MODEL, NOBODY = {"expansion": {"origin": "model"}, "response": None}, {"expansio
         ("query", "answer", "expand", {}, MODEL, "expand"),
         ("query", "answer", "expand", {}, NOBODY, "expand.local"),
         ("query", "answer", "generate", {}, MODEL, "generate"),
-        ("query", "answer", "generate", {}, NOBODY, "generate.local"),
         ("query", "answer", "generate", {"RAGQ_ANSWERER": "extractive"}, MODEL, "generate.local"),
         ("query", "answer", "validate", {"validation.enabled": "true"}, MODEL, "validate"),
         ("query", "answer", "validate", {"validation.enabled": "false"}, MODEL, "validate.local"),

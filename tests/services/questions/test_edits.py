@@ -114,26 +114,11 @@ async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: C
         await edit(connection, query.id, QueryEdit(intent="CRITIQUE"), run=False)
 
 
-PASTED = '{"queries": ["tannin"], "hyde_answer": "Air.", "intent": "CRITIQUE", "entities": ["leaf"]}'
-
-
-async def test_a_pasted_reply_replaces_the_expansion_and_given_parts_replace_its_own(connection: Connection) -> None:
-    query = await a_question(connection, *WHOLE)
-
-    await edit(connection, query.id, QueryEdit(expansion_reply=PASTED), run=False)
-    pasted = await expansion(connection, query)
-    await edit(connection, query.id, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
-
-    own = {"queries": ("tannin",), "intent": Intent.CRITIQUE, "entities": ("leaf",)}
-    assert pasted == Expansion(origin=Origin.PASTED, hyde_answer="Air.", **own)
-    assert await expansion(connection, query) == Expansion(origin=Origin.EDITED, hyde_answer="Light.", **own)
-
-
 async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(connection: Connection) -> None:
     for changes, stale_from, last in (
         (QueryEdit(original_query="Why is tea brown?"), 1, 7),
         (QueryEdit(intent="CRITIQUE"), 2, 8),
-        (QueryEdit(expansion_reply=PASTED), 1, 8),
+        (QueryEdit(hyde_answer="Air."), 1, 8),
         (QueryEdit(context=(2, 1)), 6, 7),
     ):
         query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])

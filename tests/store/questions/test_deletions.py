@@ -48,7 +48,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     """A question with the marker text in every column that can hold it."""
     reply = json.dumps({"queries": [f"{MARK} feathers"], "hyde_answer": MARK})
     await store_small_corpus(connection)
-    asked = request(f"What is a {MARK}?", expansion_reply=reply, response=f"A {MARK} [S1].")
+    asked = request(f"What is a {MARK}?", expansion_reply=reply)
     query, _ = await ask(connection, asked, settings())
     await run_stages(connection, query.id, first="expand", last="generate")
     await call_a_model(connection, query.job_id, "expand", f"What is a {MARK}?")

@@ -27,7 +27,7 @@ ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By stee
 async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     corpus_id = await store_empty_corpus(connection, [])
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
-    inputs = {"expansion": {"origin": "none"}, "response": None}
+    inputs = {"expansion": {"origin": "none"}}
     ids = [query.external_id for query in asked]
     run = new_run(ids, kind="query", mode="answer", inputs=inputs, stages=WHOLE, request={})
     stored = await runs.store(connection, run, always_new=True)
