@@ -209,7 +209,7 @@ def show_command(query_id: int, as_json: bool) -> None:
     help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
 )
 @json_option
-def edit_command(query_id: int, run: bool, as_json: bool, **parts: Any) -> None:
+def edit_command(query_id: int, context: tuple[int, ...] | None, run: bool, as_json: bool, **parts: Any) -> None:
     """Change a question, its expansion or its context: everything that is given, or nothing.
 
     What was computed from the old values runs again, up to the stage that the chain ended with. With --no-run nothing
@@ -222,12 +222,11 @@ def edit_command(query_id: int, run: bool, as_json: bool, **parts: Any) -> None:
         ragq query edit 7 --passages 2,1,3
         ragq query edit 7 --text "Why does green tea turn brown?" --no-run
     """
-    given = {name: value for name, value in parts.items() if value != ()}
-    changes = requested(QueryEdit, **given)
-    if not changes.model_fields_set:
+    changes = requested(QueryEdit, **{name: value for name, value in parts.items() if value != ()})
+    if not changes.model_fields_set and context is None:
         raise click.UsageError("Name what to change: --text, parts of the expansion, or --passages.")
 
-    with_database(edit, query_id, changes, run=run)
+    with_database(edit, query_id, changes, context=context, run=run)
     _print_changed(query_id, as_json=as_json)
 
 

@@ -244,7 +244,7 @@ async def edit_context(
     try:
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
-        await ctx.database.once(edit, query_id, QueryEdit(context=tuple(kept)), run=False)
+        await ctx.database.once(edit, query_id, context=kept, run=False)
     except MissingError:
         raise
     except Refused as error:

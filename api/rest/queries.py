@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import AliasChoices, ConfigDict, Field
+from pydantic import AliasChoices, Field
 
 from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.statuses import QueryStatus
-from schemas.values.base import MAX_ID, Text
-from schemas.values.queries import ConsolidatedContext, ContextGroup, Origin, RerankedChunk
-from schemas.values.requests import Name, QueryChanges, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
+from schemas.values.base import Text
+from schemas.values.queries import ContextGroup, Origin, RerankedChunk
+from schemas.values.requests import Name, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
 from schemas.values.runs import StageFailure
 from services.questions.edits import ask, edit, preview_expansion_prompt, stored_context, withdraw
 from stages.queries.query_files import single_query
@@ -142,32 +142,12 @@ async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more:
     return await waiting.reply(asked, read, is_new=is_new)
 
 
-PassageId = Annotated[int, Field(ge=1, le=MAX_ID)]
-
-
 class QueryList(Reply):
     """Questions, newest first."""
 
     queries: list[StoredQuery]
     total: int
     """The number of questions in that status, on all pages."""
-
-
-class RetrievedChunk(RerankedChunk):
-    """A retrieved chunk with all of its scores."""
-
-    chunk_id: int = Field(serialization_alias="id")
-    fused_score: float = Field(serialization_alias="fusion_score")
-    """The score after fusion, by any method."""
-    rrf_score: float | None
-    """The sum of reciprocal ranks; None after another fusion."""
-
-
-class Passage(ContextGroup):
-    """Adjacent lines of one work."""
-
-    place: int
-    """From 1: its place in the prompt."""
 
 
 class QueryDetail(StoredQuery):
@@ -177,48 +157,25 @@ class QueryDetail(StoredQuery):
     """None while no expansion is stored."""
     hyde_answer: str | None = Field(repr=False)
     entities: list[str] | None = Field(repr=False)
-    retrieved_context: list[RetrievedChunk] | None
+    retrieved_context: Sequence[RerankedChunk] | None
     """In the order of selection; None while no search is stored."""
-    clean_retrieval_context: list[Passage] | None
+    clean_retrieval_context: Sequence[ContextGroup] | None
     """In the order of the prompt; None while no consolidation is stored."""
     available_context_count: int
     """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
     error: StageFailure | None
     """The last error of a job that did not succeed."""
-    nearest: list[RetrievedChunk]
+    nearest: Sequence[RerankedChunk]
     """The three nearest chunks to a question that the corpus does not answer, whose error is `nothing_relevant`."""
 
 
-class PassageChoice(Body):
-    """A passage to keep, identified by its `place` or by other fields as they were read."""
-
-    place: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    chunk_ids: Annotated[list[PassageId], Field(max_length=1000)] | None = None
-    parent_id: PassageId | None = None
-    work_id: PassageId | None = None
-    start_line: PassageId | None = None
-    end_line: PassageId | None = None
-    content: str | None = Field(default=None, repr=False)
-    """Cannot be changed: passages are lines of their works."""
-    score: float | None = None
-    heading_chain: list[str] | None = Field(default=None, repr=False)
-    pages: Annotated[list[PassageId], Field(min_length=2, max_length=2)] | None = None
-
-
-class QueryPatch(QueryChanges, Body):
+class QueryPatch(QueryEdit, Body):
     """What to change of a question."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {"original_query": "Updated question", "intent": "MECHANISM"},
-                {"clean_retrieval_context": [{"place": 2}, {"place": 1}]},
-            ]
-        }
-    )
+    model_config = with_example(original_query="Updated question", intent="MECHANISM")
 
-    clean_retrieval_context: Annotated[list[PassageChoice], Field(min_length=1, max_length=1000)] | None = None
-    """The passages to keep, in the order of the prompt."""
+    clean_retrieval_context: Annotated[list[ContextGroup], Field(min_length=1, max_length=1000)] | None = None
+    """The passages to keep as they were read, in the order of the prompt. Their content cannot be changed."""
 
 
 class ResultList(Reply):
@@ -227,39 +184,6 @@ class ResultList(Reply):
     query_id: int = Field(examples=[1])
     results: list[StoredResult]
     total: int = Field(examples=[1])
-
-
-_FIELD: Final = "clean_retrieval_context"
-
-_NAMES: Final = ("chunk_ids", "work_id", "start_line", "end_line")
-
-
-def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]]) -> int:
-    """The place of a chosen passage.
-
-    A choice identifies a passage by its chunks, work and lines, or by its place. A place beside them counts only where
-    several passages match them: a page that saves twice sends the places of before. Raises QueryValueError for a choice
-    with none of them, for one that matches no passage or several, and for one that changes the content of a passage.
-    """
-    given = choice.model_dump(exclude_none=True)
-    at = given.pop("place", None)
-    names = {name: given.pop(name) for name in _NAMES if name in given}
-    if not names and at is None:
-        raise QueryValueError(_FIELD, f"entry {number} identifies no passage; give its place, or its work and lines")
-    fitting = [passage for passage in passages if all(passage[name] == value for name, value in names.items())]
-    if len(fitting) > 1 and at is not None:
-        fitting = [passage for passage in fitting if passage["place"] == at]
-    if len(fitting) != 1:
-        raise QueryValueError(
-            _FIELD,
-            f"entry {number} matches {len(fitting)} of {len(passages)} passages; read the question again and choose "
-            "from its passages",
-        )
-    (passage,) = fitting
-    if changed := [name for name, value in given.items() if passage[name] != value]:
-        raise QueryValueError(_FIELD, f"entry {number} changes {', '.join(changed)}; the content of passages is fixed")
-    place: int = passage["place"]
-    return place
 
 
 def line_of(line: StoredQuery) -> StoredQuery:
@@ -271,27 +195,17 @@ def line_of(line: StoredQuery) -> StoredQuery:
 def detail_of(view: QueryView) -> QueryDetail:
     """A question with its current outputs."""
     expansion = view.expansion
-    is_rrf = view.found is not None and view.found.fusion == "rrf"
     return QueryDetail(
         **vars(line_of(view.line)),
         expanded_queries=None if expansion is None else list(expansion.queries),
         hyde_answer=None if expansion is None else expansion.hyde_answer,
         entities=None if expansion is None else list(expansion.entities),
-        retrieved_context=None if view.retrieved is None else _chunks(view.retrieved.chunks, is_rrf=is_rrf),
-        clean_retrieval_context=None if view.consolidated is None else passages(view.consolidated),
+        retrieved_context=None if view.retrieved is None else view.retrieved.chunks,
+        clean_retrieval_context=None if view.consolidated is None else view.consolidated.groups,
         available_context_count=view.available,
         error=view.error,
-        nearest=_chunks(view.nearest, is_rrf=is_rrf),
+        nearest=view.nearest,
     )
-
-
-def passages(context: ConsolidatedContext) -> list[Passage]:
-    """The passages of a context in their order."""
-    return [Passage(place=place, **group.model_dump()) for place, group in enumerate(context.groups, start=1)]
-
-
-def _chunks(chunks: Sequence[RerankedChunk], *, is_rrf: bool) -> list[RetrievedChunk]:
-    return [RetrievedChunk(**vars(chunk), rrf_score=chunk.fused_score if is_rrf else None) for chunk in chunks]
 
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
@@ -332,13 +246,25 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
     cannot change passages together with the question or its expansion, because they were retrieved by those.
     """
     async with ctx.database.connection() as connection, connection.transaction():
-        changes = body.model_dump(exclude_unset=True, exclude={"clean_retrieval_context"})
-        if choices := body.clean_retrieval_context:
+        context = None
+        if body.clean_retrieval_context:
             query = await queries.hold(connection, query_id)
-            stored = [one.model_dump(mode="json") for one in passages(await stored_context(connection, query))]
-            changes["context"] = [_place(number, choice, stored) for number, choice in enumerate(choices, start=1)]
-        await edit(connection, query_id, QueryEdit(**changes), run=run)
+            context = _places(body.clean_retrieval_context, (await stored_context(connection, query)).groups)
+        await edit(connection, query_id, body, context=context, run=run)
     return detail_of(await ctx.database.once(query_view, query_id))
+
+
+def _places(chosen: Sequence[ContextGroup], stored: Sequence[ContextGroup]) -> list[int]:
+    """The places of passages among those that are stored, from 1. Raises QueryValueError for one that is none of them,
+    or that is changed."""
+    for number, passage in enumerate(chosen, start=1):
+        if passage not in stored:
+            raise QueryValueError(
+                "clean_retrieval_context",
+                f"entry {number} is none of the {len(stored)} passages as they are stored; read the question again and "
+                "send passages of it, unchanged",
+            )
+    return [stored.index(passage) + 1 for passage in chosen]
 
 
 @router.delete("/{query_id}", status_code=204)

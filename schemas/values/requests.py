@@ -5,7 +5,7 @@ So is which part of a list is wanted.
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, SkipValidation, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, SkipValidation, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
 from schemas.statuses import Priority, QueryStatus
@@ -183,11 +183,12 @@ Question = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1
 Phrases = Annotated[
     tuple[Annotated[Text, StringConstraints(strip_whitespace=True, max_length=500)], ...],
     Field(max_length=50, strict=False),
+    AfterValidator(lambda phrases: tuple(filter(None, phrases))),
 ]
 """Search phrases or entities; blank ones are left out."""
 
 
-class QueryChanges(Request):
+class QueryEdit(Request):
     """What to change of a question. What is absent stays as it is; null empties a part of the expansion."""
 
     original_query: Question | None = Field(default=None, repr=False)
@@ -199,13 +200,6 @@ class QueryChanges(Request):
     intent: Annotated[Text, StringConstraints(strip_whitespace=True, max_length=50)] | None = None
     """In any case of letters; an intent that is none of the six has no effect on the ranking."""
     entities: Phrases | None = Field(default=None, repr=False)
-
-
-class QueryEdit(QueryChanges):
-    """The same, or passages."""
-
-    context: tuple[int, ...] | None = Field(default=None)
-    """Places, from 1, of the passages to keep, in their new order."""
 
 
 class TagsPolicy(Request):

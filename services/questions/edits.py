@@ -1,7 +1,7 @@
 """A question asked, edited, and answered by a pasted reply; what was computed from the old is stale then."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import MissingError, QueryValueError, StageRunningError
@@ -26,9 +26,19 @@ from store.questions.presets import StoredTemplate
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, runs
 
+NO_CHANGES: Final = QueryEdit()
 
-async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run: bool) -> None:
-    """Change a query: everything that is given, or nothing.
+
+async def edit(
+    connection: Connection,
+    query_id: int,
+    changes: QueryEdit = NO_CHANGES,
+    *,
+    context: Sequence[int] | None = None,
+    run: bool,
+) -> None:
+    """Change a query: everything that is given, or nothing. `context` are the places, from 1, of the passages to keep,
+    in their new order.
 
     A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
     or hypothetical answer every later stage is stale; after another intent or entity, which are not embedded, the
@@ -45,11 +55,11 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
         old = await attempts.stored(connection, query.job_id, "expand", Expansion) or no_expansion()
         expansion = _new_expansion(old, changes)
         text = changes.original_query or query.original_query
-        context = await _new_context(connection, query, changes)
+        chosen = None if context is None else await _new_context(connection, query, context)
         output: Expansion | ConsolidatedContext
         embedded = None
         if text != query.original_query or expansion.model_copy(update={"origin": old.origin}) != old:
-            if context is not None:
+            if chosen is not None:
                 raise QueryValueError(
                     "context", "was found by the query as it was; choose passages without changing the query too"
                 )
@@ -58,8 +68,8 @@ async def edit(connection: Connection, query_id: int, changes: QueryEdit, *, run
             stage, output = "expand", expansion
             is_embedded = text == query.original_query and query_texts(text, old) == query_texts(text, expansion)
             embedded = await attempts.output(connection, query.job_id, "embed") if is_embedded else None
-        elif context is not None:
-            stage, output = "consolidate", context
+        elif chosen is not None:
+            stage, output = "consolidate", chosen
         else:
             return
         await edits.set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
@@ -82,31 +92,29 @@ async def stored_context(connection: Connection, query: StoredQuery) -> Consolid
 
 
 def _new_expansion(old: Expansion, changes: QueryEdit) -> Expansion:
+    parts: dict[str, Any] = {"origin": Origin.EDITED}
     given = changes.model_fields_set
-    parts: dict[str, Any] = {}
     if "expanded_queries" in given:
-        parts["queries"] = tuple(filter(None, changes.expanded_queries or ()))
+        parts["queries"] = changes.expanded_queries or ()
     if "hyde_answer" in given:
         parts["hyde_answer"] = changes.hyde_answer or ""
     if "intent" in given:
         parts["intent"] = intent_of(changes.intent or "")
     if "entities" in given:
-        parts["entities"] = tuple(filter(None, changes.entities or ()))
-    return old.model_copy(update=parts | {"origin": Origin.EDITED})
+        parts["entities"] = changes.entities or ()
+    return old.model_copy(update=parts)
 
 
-async def _new_context(connection: Connection, query: StoredQuery, changes: QueryEdit) -> ConsolidatedContext | None:
-    """The passages that were chosen; None when none were, or all of them in the order they have."""
-    if changes.context is None:
-        return None
+async def _new_context(connection: Connection, query: StoredQuery, places: Sequence[int]) -> ConsolidatedContext | None:
+    """The passages that were chosen; None when all of them were, in the order they have."""
     stored = await stored_context(connection, query)
-    places, whole = list(changes.context), list(range(1, len(stored.groups) + 1))
+    whole = range(1, len(stored.groups) + 1)
     if not places or len(set(places)) < len(places) or not set(places) <= set(whole):
         raise QueryValueError(
             "context",
             f"has {len(whole)} passages in query {query.id}; name each passage to keep once, by its place from 1",
         )
-    if places == whole:
+    if [*places] == [*whole]:
         return None
     return stored.model_copy(update={"groups": tuple(stored.groups[place - 1] for place in places)})
 

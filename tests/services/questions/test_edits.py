@@ -95,7 +95,8 @@ async def test_values_that_are_there_already_or_cannot_be_chosen_change_nothing(
     ]
     for change, problem in cases:
         with pytest.raises(QueryValueError, match=problem) if problem else nullcontext():
-            await edit(connection, query.id, QueryEdit(**change), run=False)
+            context = change.pop("context", None)
+            await edit(connection, query.id, QueryEdit(**change), context=context, run=False)
 
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
         assert len(await attempts.history(connection, query.job_id)) == len(before)
@@ -105,7 +106,7 @@ async def test_values_that_are_there_already_or_cannot_be_chosen_change_nothing(
 async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: Connection) -> None:
     query = await a_question(connection, "expand")
     with refused("step-not-ready", match="step 'consolidate' comes first"):
-        await edit(connection, query.id, QueryEdit(context=(1,)), run=False)
+        await edit(connection, query.id, context=(1,), run=False)
     await stages.claim(connection, query.job_id, "embed", "worker", 60)
     with pytest.raises(StageRunningError):
         await edit(connection, query.id, QueryEdit(intent="CRITIQUE"), run=False)
@@ -115,14 +116,13 @@ async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: C
 
 
 async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(connection: Connection) -> None:
-    for changes, stale_from, last in (
-        (QueryEdit(original_query="Why is tea brown?"), 1, 7),
-        (QueryEdit(intent="CRITIQUE"), 2, 8),
-        (QueryEdit(hyde_answer="Air."), 1, 8),
-        (QueryEdit(context=(2, 1)), 6, 7),
+    for changes, context, stale_from, last in (
+        (QueryEdit(original_query="Why is tea brown?"), None, 1, 7),
+        (QueryEdit(intent="CRITIQUE"), None, 2, 8),
+        (QueryEdit(), (2, 1), 6, 7),
     ):
         query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
-        await edit(connection, query.id, changes, run=True)
+        await edit(connection, query.id, changes, context=context, run=True)
 
         states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
         assert list((await chain(connection, query.job_id)).values()) == states

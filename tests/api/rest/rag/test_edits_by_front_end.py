@@ -9,7 +9,7 @@ import pytest
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from tests.cli.conftest import Ragq, ragq
-from tests.services.questions.questions import WHOLE, a_question
+from tests.services.questions.questions import CONTEXT, WHOLE, a_question
 
 __all__ = ["ragq"]
 
@@ -22,6 +22,7 @@ SELECT stage, number, fence, worker_id, outcome, inputs, output, output_hash FRO
 WHERE job_id = $1 ORDER BY id
 """
 
+PASSAGES = CONTEXT.model_dump(mode="json")["groups"]
 EDITS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "parts": (
         (
@@ -36,7 +37,7 @@ EDITS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
             "entities": ["leaf"],
         },
     ),
-    "passages": (("--passages", "3,1"), {"clean_retrieval_context": [{"place": 3}, {"place": 1}]}),
+    "passages": (("--passages", "3,1"), {"clean_retrieval_context": [PASSAGES[2], PASSAGES[0]]}),
     "a blank text": (("--text", " ", "--intent", "CRITIQUE"), {"original_query": " ", "intent": "CRITIQUE"}),
 }
 

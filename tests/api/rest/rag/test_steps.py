@@ -224,16 +224,16 @@ async def test_nothing_is_stored_of_an_expansion_that_failed_or_cannot_be_used(
     assert (await client.get("/runs")).json()["runs"] == []
 
 
-async def test_a_passage_is_identified_by_any_of_its_fields(client: httpx.AsyncClient, ask: Ask) -> None:
-    whole = {"content": "passage 2", "score": 0.5, "heading_chain": ["Colour"], "pages": [12, 13]}
-    for choice in (
-        {"work_id": 1, "start_line": 2, "end_line": 2},
-        {"place": 1, "chunk_ids": [2]},
-        {"place": 2, "chunk_ids": [2], **whole},
-    ):
-        query = await ask(*WHOLE[:6])
-        reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [choice]})
-        assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 2"]
+async def test_passages_are_kept_as_they_were_read_and_never_changed(client: httpx.AsyncClient, ask: Ask) -> None:
+    query = await ask(*WHOLE[:6])
+    first, second, _ = (await client.get(f"{QUERIES}/{query.id}")).json()["clean_retrieval_context"]
+
+    for _ in range(2):
+        kept = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [second, first]})
+        assert kept.json()["clean_retrieval_context"] == [second, first]
+    changed = [second, first | {"content": "Mine."}]
+    refused = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": changed})
+    assert (problem(refused), "entry 2" in refused.text) == ((422, "query-value-unusable"), True)
 
 
 PASTED = SMALL | {"llm_response": '{"queries": ["working memory capacity"]}'}
