@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import reduce, wraps
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
@@ -162,8 +163,10 @@ def _request_option(name: str, field: FieldInfo, default: Any) -> Decorator:
 
 def _choices(field: FieldInfo) -> list[str]:
     """The values of a field that takes no other; empty for one that takes any."""
-    literals = [one for one in (field.annotation, *get_args(field.annotation)) if get_origin(one) is Literal]
-    return [str(value) for one in literals for value in get_args(one)]
+    kinds = (field.annotation, *get_args(field.annotation))
+    literals = [value for one in kinds if get_origin(one) is Literal for value in get_args(one)]
+    members = [value for one in kinds if isinstance(one, type) and issubclass(one, StrEnum) for value in one]
+    return [str(value) for value in (*literals, *members)]
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     Example:
         ragq query list --status ready --limit 5
     """
-    statuses = queries.in_need(wanted.status)
+    statuses = None if wanted.status is None else [wanted.status]
     one_more = None if wanted.limit is None else wanted.limit + 1
     found = with_database(queries.lines, before=wanted.before, statuses=statuses, limit=one_more)
     lines = found[: wanted.limit]
@@ -311,10 +311,7 @@ def _print_query(shown: QueryView) -> None:
             draw(f"  {place}. {group.score:.3f}  {lines}{pages}  {heading}")
     for result in shown.answers:
         print_answer(result)
-    if line.status == QueryStatus.VEC_ERR:
-        why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
-        draw(Text(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", "red"))
-    elif shown.error is not None:
+    if shown.error is not None:
         print_failure(line.id, shown.error)
         print_nearest(shown)
     elif line.status != QueryStatus.READY:

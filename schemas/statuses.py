@@ -81,7 +81,7 @@ class AttemptOutcome(StrEnum):
 class QueryStatus(StrEnum):
     """What a question needs next."""
 
-    #: Its expansion or its vectors are not stored.
+    #: Its expansion or its vectors are not stored. Where its embedding failed, its `vector_status` is VEC_ERR.
     NEEDS_EMBEDDINGS = "needs_embeddings"
     #: Its vectors are stored, the chunks that its search ends with are not.
     NEEDS_RETRIEVAL = "needs_retrieval"
@@ -89,8 +89,6 @@ class QueryStatus(StrEnum):
     NEEDS_CONSOLIDATION = "needs_consolidation"
     #: Everything that an answer is made from is stored.
     READY = "ready"
-    #: Its embedding failed and can be retried. REST shows this as NEEDS_EMBEDDINGS with a `vector_status` of VEC_ERR.
-    VEC_ERR = "vec_err"
 
 
 class VectorStatus(StrEnum):

@@ -59,7 +59,7 @@ def next_step(line: StoredQuery, progress: JobProgress) -> Step | Action | None:
     """The next step to run; None while the job is unfinished, and when only the answer is left."""
     if line.job_status.is_open or line.job_status in _CONTINUE:
         return _CONTINUE.get(line.job_status)
-    if line.status in (QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.VEC_ERR):
+    if line.status is QueryStatus.NEEDS_EMBEDDINGS:
         return Step.EMBED if progress.is_done("expand") else Step.EXPAND
     return _STEPS.get(line.status)
 

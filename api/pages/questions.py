@@ -41,8 +41,6 @@ router = page_router()
 #: Which questions a list shows: all, those that are not ready, or those in one status.
 Listed = Literal["", "pending"] | QueryStatus
 
-#: Those of which there may be no question have a label only where there is one.
-_ALWAYS: Final[tuple[Listed, ...]] = ("", QueryStatus.READY, "pending")
 _LABELS: Final[dict[Listed, str]] = {
     "": "All",
     QueryStatus.READY: "Ready",
@@ -50,7 +48,6 @@ _LABELS: Final[dict[Listed, str]] = {
     QueryStatus.NEEDS_EMBEDDINGS: "Need embeddings",
     QueryStatus.NEEDS_RETRIEVAL: "Need retrieval",
     QueryStatus.NEEDS_CONSOLIDATION: "Need consolidation",
-    QueryStatus.VEC_ERR: "Embedding failed",
 }
 
 
@@ -83,7 +80,7 @@ async def list_page(
         request,
         "questions.html.j2",
         rows=rows,
-        filters=[(one, _LABELS[one], n) for one, n in numbers.items() if n or one in (*_ALWAYS, status)],
+        filters=[(one, _LABELS[one], number) for one, number in numbers.items()],
         shown=status,
         before=before,
         older=lines[PAGE_ROWS - 1].id if len(lines) > PAGE_ROWS else None,

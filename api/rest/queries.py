@@ -10,7 +10,6 @@ from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
-from schemas.statuses import QueryStatus
 from schemas.values.base import Text
 from schemas.values.queries import ContextGroup, Origin, RerankedChunk
 from schemas.values.requests import Name, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
@@ -186,17 +185,11 @@ class ResultList(Reply):
     total: int = Field(examples=[1])
 
 
-def line_of(line: StoredQuery) -> StoredQuery:
-    """A question in one line: a failed embedding needs embeddings."""
-    is_failed = line.status is QueryStatus.VEC_ERR
-    return line.model_copy(update={"status": QueryStatus.NEEDS_EMBEDDINGS}) if is_failed else line
-
-
 def detail_of(view: QueryView) -> QueryDetail:
     """A question with its current outputs."""
     expansion = view.expansion
     return QueryDetail(
-        **vars(line_of(view.line)),
+        **vars(view.line),
         expanded_queries=None if expansion is None else list(expansion.queries),
         hyde_answer=None if expansion is None else expansion.hyde_answer,
         entities=None if expansion is None else list(expansion.entities),
@@ -224,11 +217,11 @@ Run = Annotated[
 async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]) -> QueryList:
     """Questions, newest first, each with its progress and what it needs next."""
     async with ctx.database.connection() as connection:
-        statuses = queries.in_need(wanted.status)
+        statuses = None if wanted.status is None else [wanted.status]
         counts = await queries.counts(connection)
-        total = sum(count for status, count in counts.items() if status in statuses)
         lines = await queries.lines(connection, statuses=statuses, limit=wanted.limit, before=wanted.before)
-    return QueryList(queries=[line_of(line) for line in lines], total=total)
+    total = sum(count for status, count in counts.items() if wanted.status in (None, status))
+    return QueryList(queries=lines, total=total)
 
 
 @router.get("/{query_id}")

@@ -226,11 +226,6 @@ Search = Annotated[Text, Field(max_length=200), Option(metavar="WORDS")]
 Before = Annotated[int | None, Field(ge=1, le=MAX_ID, examples=[17]), Option(metavar="ID")]
 Limit = Annotated[int, Field(ge=1, le=1000, examples=[20]), Option(metavar="N")]
 
-Need = Literal[
-    QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.NEEDS_RETRIEVAL, QueryStatus.NEEDS_CONSOLIDATION, QueryStatus.READY
-]
-"""What a question needs next: an embedding that failed needs embeddings."""
-
 
 RunKind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
 
@@ -251,7 +246,7 @@ class RunsWanted(Request):
 class QuestionsWanted(Request):
     """Questions, newest first."""
 
-    status: Need | None = None
+    status: QueryStatus | None = None
     """Only questions that need this next; `ready` needs an answer."""
     before: Before = None
     """Only questions that follow this one: the last of the previous page."""

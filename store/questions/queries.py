@@ -52,8 +52,7 @@ WHERE f.id = ANY($1::bigint[])
 # Names a question by `q.job_id`.
 PROGRESS = f"""
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN embed = 'failed' THEN '{QueryStatus.VEC_ERR}'
-                WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
+    SELECT CASE WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
                 WHEN validate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_RETRIEVAL}'
                 WHEN consolidate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_CONSOLIDATION}'
                 ELSE '{QueryStatus.READY}' END AS status,
@@ -398,13 +397,6 @@ async def lines(
     order."""
     wanted = None if statuses is None else list(statuses)
     return [StoredQuery(**row) for row in await connection.fetch(LINES, limit, before, wanted)]
-
-
-def in_need(status: QueryStatus | None) -> list[QueryStatus]:
-    """The stored statuses of questions that need this next: a failed embedding needs embeddings. Without it all."""
-    if status is None:
-        return list(QueryStatus)
-    return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
 
 
 async def counts(connection: Connection) -> dict[QueryStatus, int]:

@@ -79,7 +79,7 @@ async def test_a_run_is_retried_from_its_page(
         await expect(page.locator("#live .badge", has_text="succeeded")).to_be_visible()
         await expect(page.locator(".progress-line")).to_contain_text("Finished")
     async with visit(site_with_worker) as page:
-        await page.goto("/rag?status=vec_err")
+        await page.goto("/rag?status=needs_embeddings")
         row = page.locator(".row", has_text="What holds the deck of a long bridge?")
         await row.get_by_role("button", name="Retry").click()
         await expect(row.locator(".badge")).to_contain_text("needs consolidation")

@@ -77,11 +77,11 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Con
     await take(connection, stored.job_ids[0], "expand", committing({}))
     await take(connection, stored.job_ids[0], "embed", failing(BROKEN))
     (line,) = await queries.lines(connection)
-    assert (line.status, line.vector_status) == ("vec_err", "vec_err")
+    assert (line.status, line.vector_status) == ("needs_embeddings", "vec_err")
 
     await jobs.retry(connection, run_id=stored.run_id)
 
-    assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
+    assert [line.vector_status for line in await queries.lines(connection)] == ["to_vec"]
 
 
 async def test_answers_are_found_newest_first_by_number_and_by_the_job_that_made_them(connection: Connection) -> None:
