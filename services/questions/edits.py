@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import MissingError, QueryValueError, StageRunningError
-from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
 from schemas.statuses import StageStatus
@@ -22,7 +21,6 @@ from store.access import RequestKey, once, release
 from store.database import Connection
 from store.questions import presets, queries, query_runs
 from store.questions.answers import answer_basis, make_prompt
-from store.questions.presets import StoredTemplate
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, runs
 
@@ -122,22 +120,25 @@ async def _new_context(connection: Connection, query: StoredQuery, places: Seque
 async def preview(
     connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
 ) -> AugmentedPrompt:
-    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has. With
-    `preset`, as it would be made once the query has moved there. Raises Refused while no search is stored and without
-    such a preset, and TemplateMissingError."""
+    """The prompt that stage `augment` would make now: with `top_n` sources, or as many as `preset` has, or the preset
+    of the query's run. Raises Refused while no search is stored and without such a preset, and TemplateMissingError."""
     expansion = await attempts.stored(connection, query.job_id, "expand", Expansion)
     validated = await attempts.stored(connection, query.job_id, "validate", ValidatedChunks)
     consolidated = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)
     if expansion is None or validated is None:
         raise not_ready(query.id, "prompt", "retrieve")
-    asked_by, template = await _asked_by(connection, query, preset)
+    frozen = thaw(await runs.settings(connection, query.run_id))
+    asked_by = frozen.preset if preset is None else (await presets.get(connection, preset)).preset
+    assert asked_by is not None
+    tag = TemplateTag(frozen.run.ragq.answer_template)
+    version = (await jobs.get(connection, query.job_id)).inputs["templates"].get(tag)
     return await make_prompt(
         connection,
         query.original_query,
         expansion,
         consolidated,
         validated,
-        template=template,
+        template=await presets.template(connection, tag, version),
         top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
     )
 
@@ -203,20 +204,6 @@ async def show_prompt(
     augmented = await preview(connection, query, preset=preset, top_n=top_n)
     await queries.show(connection, query.job_id, augmented.top_n)
     return augmented
-
-
-async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, StoredTemplate]:
-    """The preset, and the template: in the version of the question's job; for another preset the active one."""
-    job = await jobs.get(connection, query.job_id)
-    frozen = thaw(await runs.settings(connection, query.run_id))
-    assert frozen.preset is not None
-    tag = TemplateTag(frozen.run.ragq.answer_template)
-    if name is None:
-        return frozen.preset, await presets.template(connection, tag, job.inputs["templates"].get(tag))
-    chosen = await presets.get(connection, name)
-    stays = (chosen.name, chosen.preset) == (query.preset, frozen.preset)
-    version = job.inputs["templates"].get(tag) if stays else None
-    return chosen.preset, await presets.template(connection, tag, version)
 
 
 async def preview_expansion_prompt(

@@ -15,7 +15,6 @@ from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import JobStatus, Priority, StageStatus
 from schemas.values.queries import Expansion, Origin
 from services.questions.submission import refuse_idle_expansion
-from stages.queries.templates import OF_QUESTIONS
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
@@ -115,9 +114,8 @@ async def move(
 ) -> StoredQuery:
     """The query with a job of these values: a new run is stored, with one job of these stages.
 
-    Its settings are those of the old run but for the preset, its templates are those that are active now, and the
-    stages before `first` are carried over, with where they come from. Answers stay with the query; the old job is
-    cancelled when it is unfinished.
+    Its settings are those of the old run but for the preset, and the stages before `first` are carried over, with where
+    they come from. Answers stay with the query; the old job is cancelled when it is unfinished.
 
     Raises Refused for a query whose run has others.
     """
@@ -131,7 +129,6 @@ async def move(
     origin = inputs["expansion"]["origin"]
     if origin == Origin.MODEL or (origin == Origin.NONE and not to.own.expands):
         inputs["expansion"] = {"origin": Origin.MODEL if to.own._replace(preset=to.preset).expands else Origin.NONE}
-    inputs["templates"] = {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS}
     inputs["moved_from"] = query.job_id
     own = {name: entry for name, entry in to.settings.items() if not is_preset_name(name)}
     new = await runs.store(

@@ -151,20 +151,23 @@ async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for
     assert (early.context_source, early.available) == (ContextSource.RETRIEVED, 3)
 
 
-async def test_another_preset_uses_its_number_of_sources_and_the_active_template(connection: Connection) -> None:
+async def test_another_preset_uses_its_number_of_sources_and_the_template_of_the_question(
+    connection: Connection,
+) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE)
     await presets.create(connection, "Few", {"augmentation.top_n_contexts": 1})
     text = f"Newer. {default_template(TemplateTag.SHORT_ANSWER)}"
     added = await presets.add_template(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
     await presets.activate_template(connection, TemplateTag.SHORT_ANSWER, added.version)
 
-    own = await preview(connection, query, preset="balanced")
-    other = await preview(connection, query, preset="few")
+    found = [await preview(connection, query, preset=preset) for preset in ("balanced", "few")]
     with refused("preset-missing"):
         await preview(connection, query, preset="none of this name")
 
-    assert (own.template_version, own.top_n, own.prompt.startswith("Newer.")) == (1, 5, False)
-    assert (other.template_version, other.top_n, other.prompt.startswith("Newer.")) == (added.version, 1, True)
+    assert [(one.template_version, one.top_n, one.prompt.startswith("Newer.")) for one in found] == [
+        (1, 5, False),
+        (1, 1, False),
+    ]
 
 
 async def test_a_pasted_answer_stores_the_prompt_that_it_answers(connection: Connection) -> None:
