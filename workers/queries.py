@@ -83,9 +83,7 @@ async def run_embed(work: Work) -> Result[EmbeddedQuery]:
 async def run_retrieve(work: Work) -> RetrievedChunks:
     """Every search, and their fusion: a round trip for all vectors, and one for all texts."""
     query = await question(work)
-    work.read["corpus"] = query.corpus_ids[0]
-    if len(query.corpus_ids) > 1:
-        work.read["corpus_ids"] = query.corpus_ids
+    work.read["corpora"] = query.corpus_ids
     among = None
     if query.works.given:
         work.read["works"] = content_hash(query.works.given)
@@ -194,7 +192,7 @@ async def run_consolidate(work: Work) -> ConsolidatedContext:
     validated = await work.output(ValidatedChunks)
     if not preset.enabled:
         count = len(validated.chunks)
-        return ConsolidatedContext(original_count=count, consolidated_count=0, groups=(), dropped_short=0)
+        return ConsolidatedContext(original_count=count, consolidated_count=0, groups=())
     hashes = (await work.output(RerankedChunks)).work_hashes
     involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
     parents = await work.database.ask(works.around, [chunk.chunk_id for chunk in validated.chunks])

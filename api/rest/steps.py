@@ -262,7 +262,7 @@ async def consolidate_context(
             message=f"Consolidated {original} chunks into {groups} groups",
             original_count=original,
             consolidated_count=groups,
-            dropped_passages=view.consolidated.dropped_short or 0,
+            dropped_passages=view.consolidated.dropped_short,
         )
 
     return await _take(waiting, query_id, Step.CONSOLIDATE, consolidated, **values_of(config_preset, body))

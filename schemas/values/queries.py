@@ -105,10 +105,6 @@ class FusedHit(Value):
 class RetrievedChunks(Value):
     """Stage `retrieve`: every list of hits, and the fused one, best first."""
 
-    corpus_id: int
-    """The first corpus that was searched."""
-    corpus_ids: tuple[int, ...] = ()
-    """All of them; empty in outputs of versions that searched one."""
     fusion: str
     """The name of the fusion that ran."""
     lexical: str
@@ -185,9 +181,9 @@ class ConsolidatedContext(Value):
 
     original_count: int
     consolidated_count: int
-    """Groups that were long enough, before any manual edit. Without `dropped_short` it counts the short ones too."""
+    """Groups that were long enough, before any manual edit."""
     groups: tuple[ContextGroup, ...]
-    dropped_short: int | None = None
+    dropped_short: int = 0
     """Groups that were dropped for having fewer than `min_content_length` characters."""
 
 
@@ -198,7 +194,7 @@ class Source(Passage):
     """`S1`, `S2`, ..."""
     title: str = Field(repr=False)
     corpus: str = ""
-    """The name of the corpus that has the work; empty in outputs of versions that searched one."""
+    """The name of the corpus that has the work."""
 
 
 class ContextSource(StrEnum):
@@ -230,7 +226,6 @@ class AugmentedPrompt(PromptContext):
 
     prompt: str = Field(repr=False)
     template_tag: str = "rag_augmentation"
-    """Which template; prompts of before there was a choice have the first."""
     template_version: int
     top_n: int
     """Of the available sources, so many are to be shown."""
@@ -252,11 +247,11 @@ class AnswerBasis(PromptContext):
     consolidated_count: int | None = None
     """Passages after consolidation, before any manual edit; None where it has not run."""
     dropped_passages: int | None = None
-    """Passages that were dropped as too short; None where that was not counted."""
+    """Passages that were dropped as too short; None where it has not run."""
     cut_texts: int = 0
     """Texts of the question that are longer than the embedder reads, and were cut."""
     corpora: tuple[str, ...] = ()
-    """The corpora that were searched; empty in answers of versions that searched one."""
+    """The corpora that were searched."""
     full_text: str | None = None
     """The text search configuration by which they were read; `simple` has no dictionary."""
     works: WorkFilter = WorkFilter()

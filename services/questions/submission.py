@@ -112,7 +112,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     names = request.all_corpora or [await _corpus_to_ask(connection)]
     asked = [await _searchable(connection, name) for name in names]
     refuse_unlike(asked)
-    corpus, *others = asked
+    corpus = asked[0]
     works = request.works or WorkFilter()
     await _refuse_empty(connection, asked, works)
     unknown = await _unknown_documents(connection, asked, request.queries.judgements)
@@ -126,13 +126,11 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     if request.expansion_reply is not None:
         expansion = {"origin": "pasted", "reply": request.expansion_reply}
     inputs: dict[str, Any] = {
-        "corpus_id": corpus.id,
+        "corpus_ids": [one.id for one in asked],
         "model_digest": corpus.model_digest or "",
         "templates": {tag: (await presets.template(connection, tag)).version for tag in OF_QUESTIONS},
         "expansion": expansion,
     }
-    if others:
-        inputs["corpus_ids"] = [one.id for one in asked]
     if works.given:
         inputs["works"] = works.given
     if request.use_full_model is False:
@@ -153,8 +151,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     ]
 
     async def keep_queries(connection: Connection, run_id: int) -> None:
-        corpus_ids = [one.id for one in asked]
-        await queries.keep(connection, run_id, corpus_ids, request.queries.queries, request.queries.judgements)
+        await queries.keep(
+            connection, run_id, inputs["corpus_ids"], request.queries.queries, request.queries.judgements
+        )
 
     return NewRun(
         kind="query",

@@ -143,8 +143,6 @@ async def retrieve_chunks(
         found = await search.lexical(corpora, asked, limit=preset.lexical_limit, scorer=preset.lexical, among=among)
         lists += _ranked(Leg.LEXICAL, (kind for kind, _ in texts), found)
     return RetrievedChunks(
-        corpus_id=corpora[0],
-        corpus_ids=tuple(corpora),
         fusion=preset.fusion,
         lexical=preset.lexical,
         lists=tuple(lists),

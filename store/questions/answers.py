@@ -20,7 +20,7 @@ BASIS = """
 SELECT jsonb_object_agg(f.key, f.value)
 FROM current_attempt AS a
 CROSS JOIN LATERAL jsonb_each(CASE a.stage
-    WHEN 'embed' THEN jsonb_build_object('cut_texts', coalesce(a.output -> 'cut_texts', '0'))
+    WHEN 'embed' THEN jsonb_build_object('cut_texts', a.output -> 'cut_texts')
     WHEN 'retrieve' THEN jsonb_build_object('found_chunks', jsonb_array_length(a.output -> 'fused'))
     WHEN 'rerank' THEN jsonb_build_object(
         'ranker', a.output -> 'ranker', 'dropped_chunks', a.output -> 'dropped')

@@ -72,7 +72,6 @@ CONTEXT = ConsolidatedContext(
     ),
 )
 FOUND = RetrievedChunks(
-    corpus_id=1,
     fusion="zscore",
     lexical="bm25",
     lists=(

@@ -63,7 +63,7 @@ async def rerank(
     return await rerank_chunks(
         "Why?",
         expansion or no_expansion(),
-        RetrievedChunks(corpus_id=1, fusion="rrf", lexical="bm25", lists=(), fused=fused),
+        RetrievedChunks(fusion="rrf", lexical="bm25", lists=(), fused=fused),
         chunks=by_id(*chunks),
         works=WORKS,
         vectors={id_: np.array(row, dtype=np.float32) for id_, row in rows.items()},

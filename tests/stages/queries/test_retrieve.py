@@ -90,7 +90,7 @@ async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> N
     assert retrieved.lists[0] == RankedList(
         leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=(Hit(chunk_id=1, score=1.0), Hit(chunk_id=2, score=0.5))
     )
-    assert (retrieved.corpus_id, retrieved.fusion, retrieved.lexical, len(retrieved.lists)) == (5, "rrf", "bm25", 7)
+    assert (retrieved.fusion, retrieved.lexical, len(retrieved.lists)) == ("rrf", "bm25", 7)
     # 4 dense lists against 3 lexical ones.
     assert [hit.chunk_id for hit in retrieved.fused] == [1, 2]
 

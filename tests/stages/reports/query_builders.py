@@ -18,7 +18,6 @@ FEW_DRAWS = RetrievalMeasures(bootstrap_resamples=50)
 def both_legs(dense_ids: Sequence[int], lexical_ids: Sequence[int], fused: Sequence[int] = ()) -> RetrievedChunks:
     """A retrieval for the original query alone."""
     return RetrievedChunks(
-        corpus_id=1,
         fusion="zscore",
         lexical="bm25",
         lists=(dense(*dense_ids), lexical(*lexical_ids)),
