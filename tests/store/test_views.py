@@ -28,10 +28,6 @@ async def test_it_has_the_columns_of_the_seeds_table_with_the_values_of_the_api(
     assert row.pop("embedding_original").to_list() == VECTORS[0].tolist()
     assert row.pop("embeddings_mqe") == VECTORS[1:3].tolist()
     assert row.pop("embedding_hyde").to_list() == VECTORS[3].tolist()
-    assert row.pop("clean_retrieval_context") == [
-        {name: value for name, value in passage.items() if name != "place"}
-        for passage in shown["clean_retrieval_context"]
-    ]
     assert row == {name: shown[name] for name in row}
 
 
