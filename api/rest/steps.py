@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from starlette.responses import JSONResponse
 
 from api.context import Context
@@ -15,7 +15,7 @@ from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, re
 from schemas.errors import QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
-from schemas.values.queries import ContextSource, Leg, QueryText, Source
+from schemas.values.queries import AugmentedPrompt, Leg, QueryText
 from schemas.values.requests import Name
 from services.questions import edits
 from services.questions.steps import Step, run_stages
@@ -290,24 +290,17 @@ ANSWER_CHARS: Final = 200_000
 """The longest pasted answer."""
 
 
-class RunOptions(StepOptions):
+class AnswerOptions(StepOptions):
     """The values that a question runs with to its answer."""
 
-    model_config = with_example(settings={"retrieval.min_word_count": 0}, top_n=3)
+    model_config = with_example(settings={"retrieval.min_word_count": 0}, top_n=5, use_full_model=False)
 
     top_n: TopN | None = None
     """The number of sources in the prompt; by default that of the preset."""
     use_full_model: bool | None = None
     """False: RAGQ_QUERY_LIGHT_MODEL of the run expands and answers; true or absent: RAGQ_QUERY_MODEL."""
-
-
-class AnswerRequest(RunOptions):
-    """Options of a new answer."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"top_n": 5, "use_full_model": False}, {"force": True}]})
-
     force: bool | None = None
-    """Accepted without effect: each request makes a new answer, and earlier ones are kept."""
+    """Accepted without effect: each new answer is stored beside the earlier ones."""
 
 
 class Answered(StepDone, StoredResult):
@@ -328,28 +321,15 @@ class PastedAnswer(Body):
     """The number of sources in its prompt; by default that of the prompt that was shown last."""
 
 
-class AnswerSaved(Reply):
-    """A pasted answer is stored."""
-
-    query_id: int
-    result_id: int
-    success: Literal[True] = True
-    message: str = "Response saved successfully"
-
-
-class PromptReply(Reply):
+class PromptReply(AugmentedPrompt):
     """The prompt that asks for the answer, with its sources."""
 
     query_id: int
     original_query: str = Field(repr=False)
-    prompt: str = Field(repr=False)
     context_count: int
     """Sources in the prompt."""
-    context_source: ContextSource
-    """Their origin: `consolidated`, `retrieved` without a consolidation, or `empty`."""
-    available_context_count: int
+    available: int = Field(serialization_alias="available_context_count")
     """Sources that are available for the prompt."""
-    sources: list[Source]
 
 
 TopNQuery = Annotated[
@@ -368,16 +348,9 @@ async def show_prompt(
     """
     async with ctx.database.connection() as connection:
         query = await queries.get(connection, query_id)
-        augmented = await edits.show_prompt(connection, query, preset=config_preset, top_n=top_n)
-    return PromptReply(
-        query_id=query.id,
-        original_query=query.original_query,
-        prompt=augmented.prompt,
-        context_count=len(augmented.sources),
-        context_source=augmented.context_source,
-        available_context_count=augmented.available,
-        sources=list(augmented.sources),
-    )
+        shown = await edits.show_prompt(connection, query, preset=config_preset, top_n=top_n)
+    about = {"query_id": query.id, "original_query": query.original_query, "context_count": len(shown.sources)}
+    return PromptReply(**vars(shown), **about)
 
 
 @router.post("/augment/run", response_model=Answered, responses=ACCEPTED)
@@ -385,7 +358,7 @@ async def run_augmented_prompt(
     query_id: PathId,
     waiting: Waits,
     key: Keyed,
-    body: AnswerRequest | None = None,
+    body: AnswerOptions | None = None,
     config_preset: ConfigPreset = None,
     top_n: TopNQuery = None,
 ) -> Answered | Response:
@@ -401,7 +374,7 @@ async def run_query(
     query_id: PathId,
     waiting: Waits,
     key: Keyed,
-    body: RunOptions | None = None,
+    body: AnswerOptions | None = None,
     config_preset: ConfigPreset = None,
     top_n: TopNQuery = None,
 ) -> Answered | Response:
@@ -415,16 +388,22 @@ async def run_query(
 @router.post("/augment/manual")
 async def save_manual_response(
     query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
-) -> AnswerSaved:
+) -> Answered:
     """Store the answer of an external model as a new answer, with the sources of its prompt.
 
     404 before a search. Before consolidation its sources are the retrieved chunks.
     """
-    result_id, is_new = await ctx.database.once(
-        edits.answer, query_id, body.response_text, top_n=body.top_n, as_shown=True, key=key
-    )
-    response.headers.update({} if is_new else REPLAYED)
-    return AnswerSaved(query_id=query_id, result_id=result_id)
+    async with ctx.database.connection() as connection:
+        result_id, is_new = await edits.answer(
+            connection, query_id, body.response_text, top_n=body.top_n, as_shown=True, key=key
+        )
+        response.headers.update({} if is_new else REPLAYED)
+        return await _answered(connection, await queries.get(connection, query_id), result_id)
+
+
+async def _answered(connection: Connection, query: StoredQuery, result_id: int) -> Answered:
+    result = await queries.result(connection, query.id, result_id)
+    return Answered(**vars(result) | ids_of(query), result_id=result.id)
 
 
 async def _answer(
@@ -432,12 +411,12 @@ async def _answer(
     key: RequestKey | None,
     query_id: int,
     step: Step | None,
-    body: RunOptions | None,
+    body: AnswerOptions | None,
     config_preset: str | None,
     top_n: int | None,
 ) -> Answered | Response:
     """Continue a question to an answer, once per key, and wait for it."""
-    options = body or RunOptions()
+    options = body or AnswerOptions()
     if None not in (top_n, options.top_n) and top_n != options.top_n:
         raise QueryValueError("top_n", "differs between the query and the body; give it once")
     values = values_of(config_preset, options) | {"use_light_model": options.use_full_model is False}
@@ -456,9 +435,6 @@ async def _answer(
         """The first answer of the job after those that there were."""
         await queries.get(connection, query_id)
         result_id = await queries.made_result(connection, query_id, job_id=asked.job_id, after=made["after"])
-        if result_id is None:
-            return None
-        result = await queries.result(connection, query_id, result_id)
-        return Answered(**vars(result) | ids_of(asked), result_id=result.id)
+        return None if result_id is None else await _answered(connection, asked, result_id)
 
     return await waiting.reply(asked, read, is_new=is_new)
