@@ -15,7 +15,7 @@ from api.parameters import PathId
 from api.rendering import page
 from api.rest.presets import TemplateBody, Version
 from schemas.errors import PresetValueError, Refused, TemplateError
-from schemas.settings.base import allowed, by_group, field_schemas, value_in_words
+from schemas.settings.base import allowed, by_group, field_schemas
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.values.base import Text, first_problem
 from stages.queries.templates import RULES, TemplateTag
@@ -27,9 +27,6 @@ GROUPS: Final = [
     (name, group.__doc__ or "", [(one, field_schemas(group)[one.field]) for one in found])
     for name, group, found in by_group(PRESET_SETTINGS)
 ]
-
-#: The preset that differences are shown from, beside the default one.
-ORIGINAL: Final = "original"
 
 NOTICES: Final = {
     "saved": "The preset is saved. Submitted runs keep the values they had.",
@@ -46,19 +43,16 @@ router = page_router()
 
 @router.get("/presets")
 async def presets_page(request: Request, ctx: Context, name: Text | None = None) -> Response:
-    """The default preset; with `name`, redirects to the preset of that name where there is one."""
-    stored = await ctx.database.once(presets.list_all)
-    for preset in stored:
-        if name is not None and preset.is_called(name):
-            return RedirectResponse(f"/presets/{preset.id}", 303)
-    if not stored:
-        return page(request, "no_presets.html.j2", notices=NOTICES)
-    return _page(request, stored, stored[0], missing=name)
+    """The default preset; with `name`, redirects to the preset of that name."""
+    preset = await ctx.database.once(presets.get, name)
+    if name is not None:
+        return RedirectResponse(f"/presets/{preset.id}", 303)
+    return _page(request, await ctx.database.once(presets.list_all), preset)
 
 
 @router.get("/presets/{preset_id:int}")
 async def preset_page(request: Request, ctx: Context, preset_id: PathId) -> Response:
-    """Every value of a preset with its range, and where it differs from the default preset and from the original."""
+    """Every value of a preset with its range."""
     return _page(request, *await _read(ctx, preset_id))
 
 
@@ -77,7 +71,7 @@ async def save(
     # A switch that is off sends only the hidden field before it.
     filled = {name: str(sent[-1]) for name in PRESET_SETTINGS if (sent := form.getlist(name))}
     if of != preset.updated_at.isoformat():
-        changed = "The preset was changed meanwhile. Compare your values with the marks, and save again to keep yours."
+        changed = "The preset was changed meanwhile. Compare your values with it, and save again to keep yours."
         return _page(request, stored, preset, filled=filled, description=description, wrong={"form": changed})
     try:
         values = preset.preset.changed(filled, origin="form").values()
@@ -138,14 +132,7 @@ def _page(
     filled: Mapping[str, str] | None = None,
     **sent: Any,
 ) -> Response:
-    """A preset beside the default one and the original: what these have otherwise, in words."""
-    values = preset.preset.values()
-    compared = [
-        (one, {key: value_in_words(value) for key, value in one.preset.values().items() if value != values[key]})
-        for one in stored
-        if one.id != preset.id and (one.is_default or one.is_called(ORIGINAL))
-    ]
-    sent = {"description": preset.description or "", "name": "", "missing": None} | sent
+    sent = {"description": preset.description or "", "name": ""} | sent
     return page(
         request,
         "preset.html.j2",
@@ -153,8 +140,7 @@ def _page(
         presets=stored,
         preset=preset,
         groups=GROUPS,
-        values=values | dict(filled or {}),
-        compared=compared,
+        values=preset.preset.values() | dict(filled or {}),
         is_changed=filled is not None,
         allowed=allowed,
         **sent,

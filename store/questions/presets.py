@@ -61,10 +61,6 @@ class StoredPreset(Value):
     created_at: datetime
     updated_at: datetime
 
-    def is_called(self, name: str) -> bool:
-        """Whether this is its name, or its alias, in any case of letters."""
-        return name.strip().lower() in ({self.name.lower(), DEFAULT_ALIAS} if self.is_default else {self.name.lower()})
-
 
 async def list_all(connection: Connection) -> list[StoredPreset]:
     """Every preset: the default first, then by name."""

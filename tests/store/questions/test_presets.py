@@ -44,8 +44,6 @@ async def test_default_stands_for_the_default_preset_and_is_no_name(connection: 
     changed = await presets.change(connection, "DEFAULT", {"retrieval.rrf_k": 60}, is_default=True)
     assert (changed.name, changed.is_default, changed.preset.retrieval.rrf_k) == ("small", True, 60)
     assert await presets.get(connection, " Default ") == changed
-    original = await presets.get(connection, "Original")
-    assert (changed.is_called("default"), original.is_called("default")) == (True, False)
     with refused("preset-is-default"):
         await presets.delete(connection, "default")
     with pytest.raises(Refused, match="stands for"):
