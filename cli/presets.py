@@ -11,7 +11,7 @@ from cli.output import FittingTable, draw, json_option, print_data, print_json, 
 from schemas.errors import Refused
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values
-from stages.queries.templates import OF_ANSWERS, RULES, TemplateTag
+from stages.queries.templates import OF_ANSWERS, TemplateTag
 from stages.reports.tables import Moment
 from store.questions import presets
 
@@ -184,7 +184,7 @@ def show(tag: TemplateTag, version: int | None, as_json: bool) -> None:
     """
     stored = with_database(presets.template, tag, version)
     if as_json:
-        print_json(stored.model_dump(by_alias=True) | {"variables": dict(RULES[tag].variables)})
+        print_json(stored)
     else:
         print_data(stored.text if stored.text.endswith("\n") else f"{stored.text}\n")
 

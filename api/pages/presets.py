@@ -5,7 +5,7 @@ language model calls, and their versions.
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import Form, Query, Request
+from fastapi import Form, Request
 from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
@@ -166,12 +166,10 @@ async def templates_page(request: Request, ctx: Context) -> Response:
 
 
 @router.get("/templates/{tag}")
-async def template_page(
-    request: Request, ctx: Context, tag: TemplateTag, of: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None
-) -> Response:
+async def template_page(request: Request, ctx: Context, tag: TemplateTag) -> Response:
     """The versions of a template with their texts, newest first, its placeholders, and the form for a new version,
-    which starts from one of them; by default from the active one."""
-    return await _template_page(request, ctx, tag, of=of)
+    which starts from the active one."""
+    return await _template_page(request, ctx, tag)
 
 
 @router.post("/templates/{tag}")
@@ -202,21 +200,10 @@ async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response
     return RedirectResponse(f"/templates/{tag}?notice=active#version-{version}", 303)
 
 
-async def _template_page(
-    request: Request, ctx: ApiContext, tag: TemplateTag, *, of: int | None = None, **sent: Any
-) -> Response:
-    versions = (await ctx.database.once(presets.all_templates, tag))[::-1]
-    origin = next((one for one in versions if one.version == of or (of is None and one.is_active)), None)
-    if of is not None and origin is None:
-        raise presets.template_missing(tag, of)
-    sent = {"text": origin and origin.text, "title": ""} | sent
+async def _template_page(request: Request, ctx: ApiContext, tag: TemplateTag, **sent: Any) -> Response:
+    versions = await ctx.database.once(presets.all_templates, tag)
+    text = next((one.text for one in versions if one.is_active), "")
+    sent = {"text": text, "title": ""} | sent
     return page(
-        request,
-        "template.html.j2",
-        notices=NOTICES,
-        tag=tag,
-        rules=RULES[tag],
-        versions=versions,
-        origin=origin,
-        **sent,
+        request, "template.html.j2", notices=NOTICES, tag=tag, rules=RULES[tag], versions=versions[::-1], **sent
     )

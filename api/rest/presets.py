@@ -11,7 +11,7 @@ from api.context import Context
 from api.parameters import Body, Reply, with_example
 from schemas.settings.preset import by_name
 from schemas.values.base import Text
-from stages.queries.templates import RULES, TemplateTag
+from stages.queries.templates import TemplateTag
 from store.questions import presets
 from store.questions.presets import StoredPreset, StoredTemplate
 
@@ -45,7 +45,6 @@ class NewPresetBody(PresetBody):
 
     model_config = with_example(preset_name="Small", config={"augmentation": {"top_n_contexts": 3}})
 
-    description: Description | None = Field(default=None, examples=["Few sources"])
     preset_name: Name = Field(examples=["Small"])
     """1 to 100 letters from A to Z, digits, spaces, `-` and `_`; surrounding spaces are removed."""
     is_default: bool = False
@@ -80,24 +79,11 @@ class VersionBody(Body):
     """Another text than that of the version is stored as the next version."""
 
 
-class Variable(Reply):
-    """A placeholder."""
-
-    variable_name: str = Field(examples=["query"])
-    variable_description: str = Field(examples=["The question, fenced as data"])
-
-
-class TemplateVersion(StoredTemplate):
-    """One version of a template, with its allowed placeholders."""
-
-    variables: list[Variable]
-
-
 class TemplateReply(Reply):
     """A template with all of its versions."""
 
     function_tag: str = Field(examples=["query_expansion"])
-    variables: list[Variable]
+    variables: list[dict[str, str]]
     """The allowed placeholders."""
     active_version: int | None = Field(examples=[1])
     versions: list[StoredTemplate]
@@ -182,46 +168,39 @@ async def list_versions(tag: TemplateTag, ctx: Context) -> list[StoredTemplate]:
 
 
 @templates_router.post("/{tag}", status_code=201)
-async def add_version(tag: TemplateTag, body: TemplateBody, ctx: Context, response: Response) -> TemplateVersion:
+async def add_version(tag: TemplateTag, body: TemplateBody, ctx: Context, response: Response) -> StoredTemplate:
     """Store a text as the next version, which is not used until it is activated.
 
     Unknown placeholders, missing required ones, and unbalanced braces are refused.
     """
     added = await ctx.database.once(presets.add_template, tag, body.template_content, title=body.title)
     response.headers["Location"] = f"{templates_router.prefix}/{tag}/{added.version}"
-    return _version(added)
+    return added
 
 
 @templates_router.get("/{tag}/{version}")
-async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
+async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> StoredTemplate:
     """One version of a template."""
-    return _version(await ctx.database.once(presets.template, tag, version))
+    return await ctx.database.once(presets.template, tag, version)
 
 
 @templates_router.put("/{tag}/{version}")
-async def change_version(tag: TemplateTag, version: Version, body: VersionBody, ctx: Context) -> TemplateVersion:
+async def change_version(tag: TemplateTag, version: Version, body: VersionBody, ctx: Context) -> StoredTemplate:
     """Change the title of a version. Another text is stored as the next version, because stored prompts refer to this
     one; it is active if this one was. The reply has the version that was stored."""
     changes = {"title": body.title, "text": body.template_content}
-    return _version(await ctx.database.once(presets.change_template, tag, version, **changes))
+    return await ctx.database.once(presets.change_template, tag, version, **changes)
 
 
 @templates_router.put("/{tag}/{version}/activate")
-async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> TemplateVersion:
+async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> StoredTemplate:
     """Use this version for new prompts. Stored prompts do not change."""
-    return _version(await ctx.database.once(presets.activate_template, tag, version))
+    return await ctx.database.once(presets.activate_template, tag, version)
 
 
 def _template(tag: TemplateTag, stored: Sequence[StoredTemplate]) -> TemplateReply:
     versions = [version for version in stored if version.tag == tag]
     active = next((version.version for version in versions if version.is_active), None)
-    return TemplateReply(function_tag=tag, variables=_variables(tag), active_version=active, versions=versions)
-
-
-def _version(stored: StoredTemplate) -> TemplateVersion:
-    return TemplateVersion(**vars(stored), variables=_variables(TemplateTag(stored.tag)))
-
-
-def _variables(tag: TemplateTag) -> list[Variable]:
-    variables = RULES[tag].variables.items()
-    return [Variable(variable_name=name, variable_description=words) for name, words in variables]
+    return TemplateReply(
+        function_tag=tag, variables=presets.variables_of(tag), active_version=active, versions=versions
+    )

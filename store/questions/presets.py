@@ -9,13 +9,13 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from schemas.errors import Refused, TemplateMissingError
 from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
-from stages.queries.templates import TemplateTag, check_template
+from stages.queries.templates import RULES, TemplateTag, check_template
 from store.database import Connection
 
 NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -228,6 +228,18 @@ class StoredTemplate(Value):
     created_at: datetime
     updated_at: datetime
     """When its title changed, or it was activated or replaced."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def variables(self) -> list[dict[str, str]]:
+        """The placeholders that it may have."""
+        return variables_of(self.tag)
+
+
+def variables_of(tag: str) -> list[dict[str, str]]:
+    """The placeholders that a template may have, in the form of the original."""
+    variables = RULES[TemplateTag(tag)].variables.items()
+    return [{"variable_name": name, "variable_description": words} for name, words in variables]
 
 
 async def all_templates(connection: Connection, tag: TemplateTag | None = None) -> list[StoredTemplate]:
