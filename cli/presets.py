@@ -15,7 +15,6 @@ from stages.queries.templates import OF_ANSWERS, TemplateTag
 from stages.reports.tables import Moment
 from store.questions import presets
 
-_ORIGIN = "command line"
 _VALUES = assignment("retrieval.dense_limit=25")
 
 
@@ -95,7 +94,7 @@ def create_command(
         ragq preset create small augmentation.top_n_contexts=3
         ragq preset create "small and judged" --from small validation.enabled=true
     """
-    created = with_database(presets.create, name, dict(values), of=origin, origin=_ORIGIN, description=description)
+    created = with_database(presets.create, name, dict(values), of=origin, description=description)
     print_result(created, f"Created preset '{created.name}'.", as_json=as_json)
 
 
@@ -118,9 +117,7 @@ def set_command(
     if not values and description is None and not is_default:
         raise click.UsageError("Say what to change: GROUP.KEY=VALUE, --description or --default.")
 
-    changed = with_database(
-        presets.change, name, dict(values), origin=_ORIGIN, description=description, is_default=is_default
-    )
+    changed = with_database(presets.change, name, dict(values), description=description, is_default=is_default)
     print_result(changed, f"Changed preset '{changed.name}'.", as_json=as_json)
 
 

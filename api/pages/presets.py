@@ -77,7 +77,7 @@ async def save(
         values = preset.preset.changed(filled, origin="form").values()
         if (values, description) == (preset.preset.values(), preset.description or ""):
             return RedirectResponse(f"/presets/{preset_id}?notice=same", 303)
-        await ctx.database.once(presets.change, preset.name, values, origin="form", description=description)
+        await ctx.database.once(presets.change, preset.name, values, description=description)
     except PresetValueError as error:
         return _page(request, stored, preset, filled=filled, description=description, wrong=_by_field(error))
     return RedirectResponse(f"/presets/{preset_id}?notice=saved", 303)

@@ -84,13 +84,12 @@ async def create(
     values: Mapping[str, Any] = NO_VALUES,
     *,
     of: str | None = None,
-    origin: str = "request",
     description: str | None = None,
 ) -> StoredPreset:
-    """Store a copy of a preset, of the default one unless it is named, with other values, which come from `origin`.
-    Raises Refused for a name that is taken in any case of letters and for one to copy that there is not, and
-    PresetValueError with every problem that the values have."""
-    preset = (await get(connection, of)).preset.changed(values, origin=origin)
+    """Store a copy of a preset, of the default one unless it is named, with other values. Raises Refused for a name
+    that is taken in any case of letters and for one to copy that there is not, and PresetValueError with every problem
+    that the values have."""
+    preset = (await get(connection, of)).preset.changed(values, origin="request")
     name = preset_name(name)
     async with connection.transaction():
         await connection.execute(ALONE)
@@ -105,17 +104,16 @@ async def change(
     name: str,
     values: Mapping[str, Any] = NO_VALUES,
     *,
-    origin: str = "request",
     description: str | None = None,
     is_default: bool = False,
 ) -> StoredPreset:
     """Change values of a preset, its description where one is given, or make it the only default; the rest stays. Runs
     that were submitted keep the values they were submitted with. Raises Refused, and PresetValueError with every
-    problem that the values have; `origin` names where they come from. Nothing is changed then."""
+    problem that the values have. Nothing is changed then."""
     async with connection.transaction():
         await connection.execute(ALONE)
         stored = _stored(await _row(connection, name))
-        changed = stored.preset.changed(values, origin=origin)
+        changed = stored.preset.changed(values, origin="request")
         if is_default:
             await connection.execute(NO_OTHER_DEFAULT, stored.id)
         words = stored.description if description is None else description

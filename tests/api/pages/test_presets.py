@@ -57,7 +57,7 @@ async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(
 ) -> None:
     shown = await see(client, at)
     async with ctx.database.connection() as connection:
-        await presets.change(connection, "Small", {"retrieval.dense_limit": 3}, origin="test")
+        await presets.change(connection, "Small", {"retrieval.dense_limit": 3})
 
     refused = await send(client, shown, at, **{"retrieval.dense_limit": "8"})
     assert "The preset was changed meanwhile." in words(refused)

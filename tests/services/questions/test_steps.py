@@ -73,7 +73,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection:
     if changed == "name":
         await presets.create(connection, "Broad", BROAD)
     else:
-        await presets.change(connection, "Balanced", BROAD, origin="test")
+        await presets.change(connection, "Balanced", BROAD)
 
     preset = "broad" if changed == "name" else "Balanced"
     moved = await run_stages(connection, query.id, Step.RETRIEVE, preset=preset, top_n=2)
@@ -210,7 +210,7 @@ def taking(step: Step) -> Change:
 
 async def change_the_preset(connection: Connection, _query: StoredQuery) -> None:
     limit = (await presets.get(connection)).preset.retrieval.dense_limit
-    await presets.change(connection, "Balanced", {"retrieval.dense_limit": limit % 100 + 1}, origin="test")
+    await presets.change(connection, "Balanced", {"retrieval.dense_limit": limit % 100 + 1})
 
 
 CHANGES: Final[dict[str, Change]] = {
