@@ -24,7 +24,6 @@ from stages.corpora.works import work_filter
 from stages.queries.expand import no_expansion, pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
 from store.corpora import corpora, works
-from store.corpora.corpora import DEFAULT_CORPUS
 from store.questions import presets, queries
 from store.questions.query_runs import QueryView, query_view
 from store.runs import attempts
@@ -79,8 +78,9 @@ class AskForm(BaseModel):
 async def new_page(
     request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
-    """The empty form; `q` fills in the question. It has the only corpus, or those of the newest question, chosen."""
-    chosen = [corpus] if corpus else await _last_corpora(ctx)
+    """The empty form; `q` fills in the question. It has the corpora of the newest question chosen."""
+    newest = await ctx.database.once(queries.lines, limit=1)
+    chosen = [corpus] if corpus else [name for line in newest for name in line.corpora]
     return await _form(request, ctx, AskForm(question=q, corpus=chosen, preset=preset, once=token_urlsafe(16)))
 
 
@@ -105,14 +105,6 @@ async def new(
     return RedirectResponse(f"/rag/{asked.id}", 303)
 
 
-async def _last_corpora(ctx: ApiContext) -> list[str]:
-    async with ctx.database.connection() as connection:
-        known = [one.name for one in await corpora.all_corpora(connection)]
-        newest = await queries.lines(connection, limit=1)
-    last = [name for line in newest for name in line.corpora if name in known]
-    return known if len(known) == 1 else last or [name for name in known if name == DEFAULT_CORPUS]
-
-
 async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: Mapping[str, str] = {}) -> Response:
     prompt = None
     async with ctx.database.connection() as connection:
@@ -125,7 +117,8 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: Mapp
                 wrong = {"question": f"The question {error.problem}.", **wrong}
             except Refused as error:
                 wrong = {"form": str(error), **wrong}
-    expands, models = await _models(ctx)
+        run = (await with_chosen_models(connection, ctx.run_settings())).run
+    choice = {"full": f"{run.query_model} (full model)", "light": f"{run.query_light_model} (light model)"}
     return page(
         request,
         "ask.html.j2",
@@ -133,25 +126,11 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: Mapp
         corpora=found,
         presets=stored,
         prompt=prompt,
-        models=models,
-        expands=expands,
+        models=choice if run.query_light_model != run.query_model else {},
+        expands=run.ragq.expander == "model",
         wrong=wrong,
         longest=MAX_CHARS,
     )
-
-
-async def _models(ctx: ApiContext) -> tuple[bool, dict[str, str]]:
-    """Whether a model expands questions, and the models to choose from, in words; none where there is no choice.
-
-    Where the settings have a problem, as if a model expanded them.
-    """
-    try:
-        settings = ctx.run_settings()
-        run = (await ctx.database.once(with_chosen_models, settings)).run
-    except Refused:
-        return True, {}
-    choice = {"full": f"{run.query_model} (full model)", "light": f"{run.query_light_model} (light model)"}
-    return run.ragq.expander == "model", choice if run.query_light_model != run.query_model else {}
 
 
 #: An edit has to keep this many passages, or all where there are fewer.
@@ -183,12 +162,10 @@ class ContextForm(BaseModel):
 
     @property
     def order(self) -> list[int]:
-        """Passages whose place was changed at their new ones, around them the others in the order of the form."""
-        places = list(enumerate(zip(self.at, self.group, strict=True), start=1))
-        order = [group for place, (at, group) in places if at == place]
-        for at, group in sorted((at, group) for place, (at, group) in places if at != place):
-            order.insert(at - 1, group)
-        return order
+        """The passages by their new places. One that was moved up to a place comes before the one that has it, one that
+        was moved down to it after."""
+        moved = [(at, (at > place) - (at < place)) for place, at in enumerate(self.at, start=1)]
+        return [group for _, group in sorted(zip(moved, self.group, strict=True))]
 
 
 Shown = tuple[QueryView, str, Mapping[int, str]]
@@ -208,26 +185,21 @@ async def edit_expansion(
     query_id: PathId,
     intent: Annotated[str, Form()] = "",
     hyde_answer: Annotated[Typed, Form()] = "",
-    queries: Annotated[Typed, Form()] = "",
+    phrases: Annotated[Typed, Form(alias="queries")] = "",
     entities: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Save the expansion. Invalid values stay in their fields, with the reason."""
-    shown = view, _, _ = await _read(ctx, query_id)
-    lists = {"expanded_queries": _lines(queries), "entities": _lines(entities)}
-    filled = {"intent": intent, "hyde_answer": hyde_answer.strip(), **lists}
-    # Showing a phrase in one line does not change it.
-    before = _stored_parts(view)
-    changed = {name: value for name, value in filled.items() if value != before[name]}
-    if not changed:
-        return RedirectResponse(f"/rag/{query_id}/inspect?notice=same", 303)
+    lists = {"expanded_queries": _lines(phrases), "entities": _lines(entities)}
+    filled = {"intent": intent, "hyde_answer": hyde_answer, **lists}
     try:
-        await ctx.database.once(edit, query_id, QueryEdit(**changed), run=False)
+        is_changed = await ctx.database.once(edit, query_id, QueryEdit(**filled), run=False)
     except ValidationError as error:
         problem = first_problem(error)
-        return _page(request, shown, filled=filled, wrong={problem.field or "expansion": problem.words})
+        wrong = {problem.field or "expansion": problem.words}
+        return _page(request, await _read(ctx, query_id), filled=filled, wrong=wrong)
     except StageRunningError as error:
-        return _page(request, shown, filled=filled, wrong={"expansion": str(error)})
-    return RedirectResponse(f"/rag/{query_id}/inspect?notice=expansion", 303)
+        return _page(request, await _read(ctx, query_id), filled=filled, wrong={"expansion": str(error)})
+    return RedirectResponse(f"/rag/{query_id}/inspect?notice={'expansion' if is_changed else 'same'}", 303)
 
 
 @router.post("/rag/{query_id:int}/context")
@@ -244,13 +216,12 @@ async def edit_context(
     try:
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
-        await ctx.database.once(edit, query_id, context=kept, run=False)
+        is_changed = await ctx.database.once(edit, query_id, context=kept, run=False)
     except MissingError:
         raise
     except Refused as error:
         return _page(request, shown, order=form.order, leaving=form.drop, wrong={"context": f"{error}"})
-    notice = "same" if kept == sorted(form.group) else "context"
-    return RedirectResponse(f"/rag/{query_id}/inspect?notice={notice}#context", 303)
+    return RedirectResponse(f"/rag/{query_id}/inspect?notice={'context' if is_changed else 'same'}#context", 303)
 
 
 async def _read(ctx: ApiContext, query_id: int) -> Shown:
@@ -271,7 +242,9 @@ def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None,
     view, context_hash, titles = shown
     groups = () if view.consolidated is None else view.consolidated.groups
     chunks = () if view.reranked is None else view.reranked.chunks
-    filled = {"filled": _stored_parts(view), "leaving": ()} | filled
+    stored = view.expansion or no_expansion()
+    parts = stored.model_dump(include={"intent", "hyde_answer", "entities"}) | {"expanded_queries": stored.queries}
+    filled = {"filled": parts, "leaving": ()} | filled
     return page(
         request,
         "inspect.html.j2",
@@ -285,17 +258,6 @@ def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None,
         fewest=FEWEST,
         **filled,
     )
-
-
-def _stored_parts(view: QueryView) -> dict[str, Any]:
-    """The parts of the stored expansion as an edit names them, each phrase and entity in one line."""
-    stored = view.expansion or no_expansion()
-    return {
-        "intent": stored.intent or "",
-        "hyde_answer": stored.hyde_answer.strip(),
-        "expanded_queries": _lines("\n".join(" ".join(phrase.split()) for phrase in stored.queries)),
-        "entities": _lines("\n".join(" ".join(entity.split()) for entity in stored.entities)),
-    }
 
 
 def _lines(text: str) -> list[str]:

@@ -34,15 +34,15 @@ async def edit(
     *,
     context: Sequence[int] | None = None,
     run: bool,
-) -> None:
+) -> bool:
     """Change a query: everything that is given, or nothing. `context` are the places, from 1, of the passages to keep,
-    in their new order.
+    in their new order. Whether anything was changed: values that are stored already change nothing.
 
     A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
     or hypothetical answer every later stage is stale; after another intent or entity, which are not embedded, the
     search and what follows it; after new passages the prompt and the answer. With `run` the stale stages of the chain
     run again, up to the stage it ends with. Without, the chain ends with what was edited, and the query
-    shows what it needs next. Values that are stored already change nothing.
+    shows what it needs next.
 
     Raises QueryValueError for passages that there are not, and for passages chosen together with another text or
     expansion; StageRunningError, MissingError, and Refused for passages before there is a context.
@@ -69,7 +69,7 @@ async def edit(
         elif chosen is not None:
             stage, output = "consolidate", chosen
         else:
-            return
+            return False
         await edits.set_output(connection, query.job_id, stage, output.model_dump(mode="json"))
         if embedded is not None:
             await edits.carry_over(connection, embedded.attempt_id, query.job_id)
@@ -79,6 +79,7 @@ async def edit(
             await edits.set_stages(connection, query.job_id, stages[: stages.index(stage) + 1])
         elif stage != chain[-1].stage:
             await backlog.hasten(connection, [query.job_id])
+    return True
 
 
 async def stored_context(connection: Connection, query: StoredQuery) -> ConsolidatedContext:
