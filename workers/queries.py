@@ -27,11 +27,10 @@ from stages.queries.augment import source_texts
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.extract_answer import extracted_answer
-from stages.queries.relevance import floor_models, refuse_below
 from stages.queries.rerank import NO_RANKER, Ranker, by_cross_encoder, by_score_fusion, keep_order, rerank_chunks
 from stages.queries.retrieve import embed_query, retrieve_chunks
 from stages.queries.templates import TemplateTag, generate_answer
-from stages.queries.validate import evidence, keep_all, validate_chunks
+from stages.queries.validate import evidence, fitted_weights, keep_all, probability, refuse_below, validate_chunks
 from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.works import matching_chunks
@@ -171,9 +170,9 @@ async def _relevance(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
         language=first.language or ENGLISH,
     )
-    probability = 0.0 if found is None else floor_models()[work.embedder.name].probability(found)
-    refuse_below(probability, floor)
-    return probability
+    answers = 0.0 if found is None else probability(found, fitted_weights()[work.embedder.name])
+    refuse_below(answers, floor)
+    return answers
 
 
 async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedChunk]) -> ValidatedChunks:

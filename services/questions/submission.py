@@ -17,8 +17,8 @@ from schemas.values.queries import RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
-from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
+from stages.queries.validate import fitted_weights
 from stages.texts.characters import is_plain_id
 from store.corpora.corpora import DEFAULT_CORPUS, all_corpora, corpus_of_name, embedder_settings
 from store.corpora.works import documents_of, matching_works
@@ -251,7 +251,7 @@ def refuse_idle_expansion(settings: RunSettings, preset: Preset, chosen: Collect
 
 def _refuse_floor(settings: RunSettings, corpus: StoredCorpus) -> None:
     """Raise Refused for a relevance floor that was not fitted for the embedder of the corpus."""
-    fitted = floor_models()
+    fitted = fitted_weights()
     if settings.ragq.relevance_floor and settings.model.embedding_model not in fitted:
         raise Refused(
             f"RAGQ_RELEVANCE_FLOOR={settings.ragq.relevance_floor:g} cannot be used on corpus '{corpus.name}': "

@@ -1,17 +1,21 @@
 """The relevance floor, and verdicts on chunks."""
 
-import json
-from importlib import resources
-
 import numpy as np
 import pytest
 
 from schemas.errors import NothingRelevantError
 from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import RerankedChunk, ValidatedChunks
-from stages.queries.relevance import Evidence, FloorModel, floor_models, refuse_below
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.validate import evidence, validate_chunks, verdict_messages
+from stages.queries.validate import (
+    Evidence,
+    evidence,
+    fitted_weights,
+    probability,
+    refuse_below,
+    validate_chunks,
+    verdict_messages,
+)
 from stages.texts.characters import DATA_RULE, fenced
 from tests.fakes.chat import ScriptedChat, deciding
 from tests.fakes.embedder import FakeEmbedder
@@ -80,18 +84,17 @@ async def test_the_best_of_the_passages_and_of_their_sentences_count() -> None:
 
 
 def test_each_number_raises_the_probability_as_its_weight_says() -> None:
-    model = FloorModel((1.0, 2.0, 0.0, 0.0), -1.0)
+    fitted = {"weights": dict(zip(Evidence._fields, (1.0, 2.0, 0.0, 0.0), strict=True)), "intercept": -1.0}
 
-    assert model.probability(Evidence(1.0, 0.0, 0.0, 0.0)) == 0.5
-    assert model.probability(Evidence(1.0, 1.0, 1.0, 1.0)) == pytest.approx(1 / (1 + np.exp(-2)))
+    assert probability(Evidence(1.0, 0.0, 0.0, 0.0), fitted) == 0.5
+    assert probability(Evidence(1.0, 1.0, 1.0, 1.0), fitted) == pytest.approx(1 / (1 + np.exp(-2)))
 
 
 def test_the_shipped_model_has_its_record_and_prefers_nearer_passages() -> None:
-    record = json.loads((resources.files("stages.queries") / "relevance.json").read_text("utf-8"))
-
-    for name, model in floor_models().items():
-        assert {"fitted", "fitted_on", "measured_on_the_other_half"} <= record["embedders"][name].keys()
-        assert model.probability(Evidence(0.3, 0.3, 0.2, 0.2)) < 0.5 < model.probability(Evidence(0.8, 0.8, 1.0, 1.0))
+    for fitted in fitted_weights().values():
+        assert {"fitted", "fitted_on", "measured_on_the_other_half"} <= fitted.keys()
+        near, far = Evidence(0.8, 0.8, 1.0, 1.0), Evidence(0.3, 0.3, 0.2, 0.2)
+        assert probability(far, fitted) < 0.5 < probability(near, fitted)
 
 
 def test_a_question_below_the_floor_is_refused_with_the_way_round() -> None:
