@@ -394,9 +394,7 @@ async def save_manual_response(
     404 before a search. Before consolidation its sources are the retrieved chunks.
     """
     async with ctx.database.connection() as connection:
-        result_id, is_new = await edits.answer(
-            connection, query_id, body.response_text, top_n=body.top_n, as_shown=True, key=key
-        )
+        result_id, is_new = await edits.answer(connection, query_id, body.response_text, top_n=body.top_n, key=key)
         response.headers.update({} if is_new else REPLAYED)
         return await _answered(connection, await queries.get(connection, query_id), result_id)
 

@@ -150,25 +150,22 @@ async def answer(
     text: str,
     *,
     top_n: int | None = None,
-    as_shown: bool = False,
     key: RequestKey | None = None,
 ) -> tuple[int, bool]:
     """Store a pasted answer beside those there are, unless the key stands for one that was given before.
 
     Its number, and whether it is new.
 
-    It answers the prompt with `top_n` sources; without `top_n`, with `as_shown` the one that was last shown, and
-    otherwise the one that is stored. A prompt that is not stored yet is stored first, as a manual output, and the
+    It answers the prompt with `top_n` sources; without `top_n` the one that was last shown, and otherwise the one that
+    is stored. A prompt that is not stored yet is stored first, as a manual output, and the
     chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises Refused before a
     search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
     """
     query = await queries.get(connection, query_id)
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        wanted = top_n
-        if as_shown and top_n is None:
-            wanted = (await jobs.get(connection, query.job_id)).inputs.get("shown")
-        augmented = await _kept_prompt(connection, query, wanted)
+        shown = (await jobs.get(connection, query.job_id)).inputs.get("shown")
+        augmented = await _kept_prompt(connection, query, shown if top_n is None else top_n)
         result_id = await queries.add_result(
             connection,
             query.id,

@@ -72,7 +72,7 @@ CROSS JOIN LATERAL (
 """
 
 SHOWN = """
-SELECT q.id, q.job_id, j.run_id, q.corpus_id || q.other_corpus_ids AS corpus_ids, c.name AS corpus, c.name || (
+SELECT q.id, q.job_id, j.run_id, q.corpus_id || q.other_corpus_ids AS corpus_ids, c.name || (
            SELECT coalesce(array_agg(o.name ORDER BY i.place), '{}')
            FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
        ) AS corpora, coalesce(j.inputs -> 'works', '{}') AS works,
@@ -131,8 +131,6 @@ class StoredQuery(Value):
     run_id: int
     corpus_ids: list[int] = Field(exclude=True)
     """Those of `corpora`."""
-    corpus: str
-    """The first of `corpora`."""
     corpora: list[str]
     """The corpora that are searched."""
     works: WorkFilter
