@@ -74,11 +74,10 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
     submitted = _submitted(**asked, no_expand=True, until="rerank")
     shown = _followed(submitted.run_id, as_json=as_json, poll_s=_POLL_S)
     found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
-    names = with_database(works.names, sorted({one.work_id for one in found}))
     if as_json:
-        passages = [_passage_json(place, one, names) for place, one in enumerate(found[:limit], start=1)]
-        print_json(query_json(shown) | {"passages": passages, "found": len(found)})
+        print_json(query_json(shown) | {"passages": found[:limit], "found": len(found)})
     else:
+        names = with_database(works.names, sorted({one.work_id for one in found}))
         for place, one in enumerate(found[:limit], start=1):
             work = names.get(one.work_id, WorkName("", ""))
             of_work = place_words(work.title, _headings(one, work), one.pages, one.start_line, one.end_line)
@@ -111,19 +110,6 @@ def _followed(run_id: int, *, as_json: bool, poll_s: float | None = None) -> Que
         print_text(f"`ragq query show {query_id}` prints what is stored for the question then.", err=True)
         raise
     return with_database(query_view, query_id)
-
-
-def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkName]) -> dict[str, Any]:
-    name = names.get(passage.work_id, WorkName("", ""))
-    return {
-        "place": place,
-        "score": passage.final_score,
-        "work_id": passage.work_id,
-        **name._asdict(),
-        "heading_chain": _headings(passage, name),
-        **passage.model_dump(mode="json", include={"chunk_id", "start_line", "end_line", "pages"}),
-        "text": passage.content,
-    }
 
 
 def _headings(passage: RerankedChunk, work: WorkName) -> list[str]:

@@ -100,8 +100,9 @@ def print_nearest(shown: QueryView) -> None:
     if shown.nearest:
         draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
     for chunk in shown.nearest:
-        lines = f"work {chunk.work_id}, {lines_in_words(chunk.start_line, chunk.end_line)}"
-        draw(Text("  " + ", ".join(filter(None, (chunk.heading_breadcrumbs, lines))), "dim"))
+        headings = [chunk.heading_breadcrumbs] if chunk.heading_breadcrumbs else []
+        where = place_words(f"work {chunk.work_id}", headings, chunk.pages, chunk.start_line, chunk.end_line)
+        draw(Text(f"  {where}", "dim"))
         draw(f"  {shorten(chunk.content, NEAREST_CHARACTERS, placeholder=' …')}")
 
 
@@ -305,10 +306,9 @@ def _print_query(shown: QueryView) -> None:
     if context := shown.consolidated:
         draw(Text(f"\n{len(context.groups)} passages", "bold"))
         for place, group in enumerate(context.groups, start=1):
-            heading = " > ".join(group.heading_chain)
-            lines = f"work {group.work_id}, {lines_in_words(group.start_line, group.end_line)}"
-            pages = f", {lines_in_words(*group.pages, 'page')}" if group.pages else ""
-            draw(f"  {place}. {group.score:.3f}  {lines}{pages}  {heading}")
+            of_work = f"work {group.work_id}", group.heading_chain
+            where = place_words(*of_work, group.pages, group.start_line, group.end_line)
+            draw(f"  {place}. {group.score:.3f}  {where}")
     for result in shown.answers:
         print_answer(result)
     if shown.error is not None:

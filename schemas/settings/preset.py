@@ -144,7 +144,7 @@ class Preset(BaseModel):
     augmentation: AugmentationPreset = AugmentationPreset()
 
     @model_validator(mode="after")
-    def _fusion_keeps_enough_to_choose_from(self) -> Self:
+    def _the_search_finds_enough_to_choose_from(self) -> Self:
         kept, selected = self.retrieval.top_k_rrf, self.retrieval.top_n_final
         if kept < selected:
             raise disagreement(
@@ -153,10 +153,6 @@ class Preset(BaseModel):
                 "retrieval.top_k_rrf",
                 "retrieval.top_n_final",
             )
-        return self
-
-    @model_validator(mode="after")
-    def _something_is_searched(self) -> Self:
         if not self.retrieval.dense_limit and not self.retrieval.lexical_limit:
             raise disagreement(
                 "retrieval.dense_limit and retrieval.lexical_limit are both 0, so nothing would be searched; raise one",
