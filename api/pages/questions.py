@@ -5,7 +5,6 @@ from secrets import token_urlsafe
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Form, Query, Request
-from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -17,13 +16,11 @@ from api.security.authentication import CurrentPrincipal
 from schemas.errors import LLMResponseParseError, MissingError, Refused
 from schemas.settings.run import thaw
 from schemas.statuses import QueryStatus
-from schemas.values.base import MAX_ID, Text, first_problem
-from schemas.values.requests import QueryEdit
+from schemas.values.base import MAX_ID, Text
 from schemas.values.runs import Target
-from services.questions.edits import answer, edit, preview
+from services.questions.edits import answer, preview
 from services.questions.steps import MAX_SOURCES, Step, run_stages
 from services.runs import Action, control
-from stages.queries.query_files import MAX_CHARS
 from stages.reports.words import basis_in_words
 from stages.texts.characters import text_size
 from store.corpora import corpora
@@ -163,19 +160,6 @@ async def run_with_values(
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-@router.post("/rag/{query_id:int}/text")
-async def rewrite(
-    request: Request, ctx: Context, query_id: PathId, question: Annotated[Typed, Form()] = ""
-) -> Response:
-    """Change the question. The expansion is kept; later outputs become stale."""
-    try:
-        changes = QueryEdit(original_query=question)
-    except ValidationError as error:
-        return await _page(request, ctx, query_id, question=question, wrong={"question": first_problem(error).words})
-    await ctx.database.once(edit, query_id, changes, run=False)
-    return RedirectResponse(f"/rag/{query_id}", 303)
-
-
 def shown_question(view: QueryView) -> dict[str, Any]:
     """A question, and what can be done with it, as templates name it."""
     line, progress = view.line, view.progress
@@ -212,8 +196,7 @@ async def _page(
         frozen = thaw(await runs.settings(connection, line.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)
-    empty = {"question": line.original_query, "pasted": "", "chosen": "", "values": "", "once": token_urlsafe(16)}
-    filled = empty | filled
+    filled = {"pasted": "", "chosen": "", "values": "", "once": token_urlsafe(16)} | filled
     return page(
         request,
         "question.html.j2",
@@ -227,7 +210,6 @@ async def _page(
         presets=names,
         so_far=so_far if so_far is not None and so_far.stage_status is not None and so_far.is_awaited else None,
         awaits=awaits,
-        longest=MAX_CHARS,
         most=MAX_SOURCES,
         **filled,
     )
