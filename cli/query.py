@@ -77,8 +77,7 @@ def print_answer(result: StoredResult) -> None:
     unknown = result.unknown_citations
     note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
     cut = ", cut off" if result.is_cut else ""
-    by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
-    draw(Text(f"\nanswer {result.id} ({by}{cut}){note}", "bold"))
+    draw(Text(f"\nanswer {result.id} ({result.model or result.origin}{cut}){note}", "bold"))
     draw(result.response_text)
     cited = result.cited
     is_of_several = result.basis is not None and len(result.basis.corpora) > 1

@@ -11,7 +11,7 @@ from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.values.base import Text
-from schemas.values.queries import ContextGroup, Origin, RerankedChunk
+from schemas.values.queries import ContextGroup, RerankedChunk
 from schemas.values.requests import Name, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
 from schemas.values.runs import StageFailure
 from services.questions.edits import ask, edit, preview_expansion_prompt, stored_context, withdraw
@@ -69,14 +69,13 @@ class ExpansionPrompt(Reply):
 
     prompt: str = Field(repr=False)
     query: str = Field(repr=False)
-    original_query: str = Field(repr=False)
-    """The same as `query`."""
     n: int
 
 
 class Expanded(StepDone):
-    """A stored question with its expansion."""
+    """A stored question with its expansion, which is empty where the preset skips it."""
 
+    message: str = "Query created successfully"
     original_query: str = Field(repr=False)
     expanded_queries: list[str] = Field(repr=False)
     hyde_answer: str = Field(repr=False)
@@ -91,7 +90,7 @@ expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_
 async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
     """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
     prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
-    return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
+    return ExpansionPrompt(prompt=prompt, query=body.question, n=n)
 
 
 @expansion_router.post("/run", response_model=Expanded, responses=ACCEPTED)
@@ -129,10 +128,8 @@ async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more:
         view = await query_view(connection, asked.id)
         if view.expansion is None:
             return None
-        is_skipped = view.expansion.origin is Origin.NONE
         return Expanded(
             **ids_of(view.line),
-            message="Query created; its preset skips expansion" if is_skipped else "Query created successfully",
             original_query=view.line.original_query,
             expanded_queries=list(view.expansion.queries),
             **view.expansion.model_dump(exclude={"origin", "queries"}),

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 
 from api.context import Context
 from api.event_streams import wait_until_idle
-from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, responds_at_once, with_example
+from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, WithSettings, responds_at_once, with_example
 from schemas.errors import QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
@@ -25,9 +25,6 @@ from store.questions import queries
 from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
-
-SettingName = Annotated[str, Field(pattern=r"^[a-z_.0-9]{1,100}$", examples=["retrieval.min_word_count"])]
-"""The name of a value of a preset."""
 
 
 class OfQuestion(Reply):
@@ -88,13 +85,10 @@ class Consolidated(StepDone):
     """Passages that were dropped as shorter than `consolidation.min_content_length`."""
 
 
-class StepOptions(Body):
-    """The values that a step is taken with."""
+class StepOptions(WithSettings):
+    """The values that a step is taken with; they win over those of the preset."""
 
     model_config = with_example(settings={"retrieval.min_word_count": 0})
-
-    settings: Annotated[dict[SettingName, bool | int | float | Text], Field(max_length=100)] | None = None
-    """Values that win over those of the preset, by name."""
 
 
 Done = TypeVar("Done", bound=StepDone)
@@ -281,7 +275,7 @@ async def _take(
 
 def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
     """The arguments of `run_stages` for the preset and the values of a request."""
-    return {"preset": config_preset, "values": (body and body.settings) or {}}
+    return {"preset": config_preset, "values": {} if body is None else body.values}
 
 
 TopN = Annotated[int, Field(ge=1, le=20)]

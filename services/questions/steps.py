@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from schemas.chains import readers_of, stages_of
-from schemas.errors import QueryValueError, Refused
+from schemas.errors import Refused
 from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import JobStatus, Priority, StageStatus
@@ -218,10 +218,8 @@ async def run_stages(
     the job to wait for.
 
     Raises Refused while an earlier step is not done, without `first` when every stage is done, and for a stage that
-    there is not; StageRunningError, MissingError, QueryValueError for another `top_n`, and what a move raises.
+    there is not; StageRunningError, MissingError, and what a move raises.
     """
-    if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
-        raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
     if step is not None:
         first, last = STAGES[step]
     chain = stages_of("query", "answer", until=last)

@@ -108,12 +108,10 @@ ORDER BY q.created_at DESC, q.id DESC LIMIT $1::bigint
 
 OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
 
-# An attempt notes the model among its inputs where it is the light one.
 RESULTS = """
-SELECT r.id, r.query_id, r.response_text, r.origin, r.model, coalesce(a.inputs ? 'model', false) AS is_light,
-       r.prompt_hash, r.preset, r.sources, r.unknown_citations, r.is_cut, r.basis, r.created_at, r.updated_at
-FROM results AS r LEFT JOIN stage_attempt AS a ON a.id = r.attempt_id
-WHERE r.query_id = $1 AND ($2::bigint IS NULL OR r.id = $2) ORDER BY r.created_at DESC, r.id DESC
+SELECT id, query_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, is_cut, basis,
+       created_at, updated_at
+FROM results WHERE query_id = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY created_at DESC, id DESC
 """
 
 MADE = """
@@ -165,8 +163,6 @@ class StoredResult(Value):
     origin: Origin
     """`model`, `pasted`, or `extractive` for sentences that are quoted from the sources."""
     model: str | None = Field(examples=["llama3.1:8b"])
-    is_light: bool
-    """The light model of the run wrote it (`use_full_model: false`)."""
     preset: str | None = Field(examples=["Balanced"])
     prompt_hash: str = Field(examples=["5d8a995a6fa7cf7c"])
     sources: tuple[Source, ...]

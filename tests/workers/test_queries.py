@@ -131,8 +131,8 @@ async def test_an_answer_is_by_the_model_that_was_asked_for_and_names_it(
         made.append(await make(database, query.job_id, "generate"))
 
     assert made == [expected, OWN]
-    named = [(result.model, result.is_light) for result in await database.ask(queries.results, query.id)]
-    assert named == [("own", False), (expected.model, expected.noted is not None)]
+    named = [result.model for result in await database.ask(queries.results, query.id)]
+    assert named == ["own", expected.model]
 
 
 @pytest.mark.parametrize("without_weights", ["fail", "score-fusion"])
