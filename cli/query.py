@@ -33,7 +33,7 @@ from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
-from store.questions.queries import StoredQuery, StoredResult
+from store.questions.queries import StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
@@ -155,7 +155,7 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     table = FittingTable("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
         of_run = f"r{line.run_id}", Moment(line.created_at), ", ".join(line.corpora), line.preset
-        state = coloured(line.job_status), _needs(line)
+        state = coloured(line.job_status), "" if line.status is QueryStatus.READY else line.status
         table.add_row(line.id, *of_run, *state, line.results_count, line.original_query)
     none = "No question is stored yet. `ragq ask QUESTION` asks one."
     if wanted.status or wanted.before:
@@ -163,13 +163,6 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     print_list([line.model_dump() for line in lines], table, none=none, as_json=as_json)
     if len(found) > len(lines):
         print_older(lines[-1].id)
-
-
-def _needs(line: StoredQuery) -> str:
-    """What a question needs next; of one that has all of its context, only an answer that failed is named."""
-    if line.status is not QueryStatus.READY:
-        return line.status
-    return "answer" if line.job_status in (JobStatus.FAILED, JobStatus.POISONED) else ""
 
 
 @query.command("show")

@@ -112,7 +112,7 @@ class Waiting:
         or a 202 with the address of the job, for a client that prefers one.
 
         Raises StepFailedError when a stage of it failed, MissingError when it was deleted, and Refused when it was
-        cancelled or changed, and when it is paused and the client waits.
+        cancelled, changed or paused.
         """
         headers = {} if is_new else REPLAYED
         done = None if is_new else await self.ctx.database.once(read)
@@ -143,7 +143,7 @@ class Waiting:
                 raise _superseded(asked.id)
             case None:
                 raise queries.query_missing(asked.id)
-            case JobStatus.PAUSED if not self.at_once:
+            case JobStatus.PAUSED:
                 raise Refused(
                     f"Job j{asked.job_id} of query {asked.id} is paused; `ragq resume j{asked.job_id}`, or POST "
                     f"/jobs/{asked.job_id}/resume, continues the step.",
@@ -157,9 +157,7 @@ Waits = Annotated[Waiting, Depends()]
 
 def _accepted(asked: StoredQuery, status: JobStatus, headers: Mapping[str, str]) -> Response:
     where = f"/jobs/{asked.job_id}"
-    is_paused = status is JobStatus.PAUSED
-    message = f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress."
-    started = Started(**ids_of(asked), status=status, message=message)
+    started = Started(**ids_of(asked), status=status, message=f"Running; {where} shows its progress.")
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers={"Location": where, **headers})
 
 
@@ -342,7 +340,8 @@ async def show_prompt(
     """
     async with ctx.database.connection() as connection:
         query = await queries.get(connection, query_id)
-        shown = await edits.show_prompt(connection, query, preset=config_preset, top_n=top_n)
+        shown = await edits.preview(connection, query, preset=config_preset, top_n=top_n)
+        await queries.show(connection, query.job_id, shown.top_n)
     about = {"query_id": query.id, "original_query": query.original_query, "context_count": len(shown.sources)}
     return PromptReply(**vars(shown), **about)
 

@@ -195,15 +195,6 @@ async def _kept_prompt(connection: Connection, query: StoredQuery, top_n: int | 
     return augmented
 
 
-async def show_prompt(
-    connection: Connection, query: StoredQuery, *, preset: str | None = None, top_n: int | None = None
-) -> AugmentedPrompt:
-    """As `preview`; an answer that is pasted as shown belongs to this prompt then."""
-    augmented = await preview(connection, query, preset=preset, top_n=top_n)
-    await queries.show(connection, query.job_id, augmented.top_n)
-    return augmented
-
-
 async def preview_expansion_prompt(
     connection: Connection, text: str, *, preset: str | None = None, n: int | None = None
 ) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 import re
 from itertools import islice
 from pathlib import PurePath
-from typing import Annotated, Final, Self
+from typing import Annotated, Final
 
 from pydantic import (
     AliasChoices,
@@ -15,7 +15,6 @@ from pydantic import (
     ValidationError,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
@@ -60,12 +59,6 @@ class _Line(BaseModel):
     reference_answer: _Reference | None = None
 
     judgements: Annotated[dict[_Document, Annotated[Relevance, Strict()]], WrapValidator(_without_names)] = {}
-
-    @model_validator(mode="after")
-    def _each_is_given_once(self) -> Self:
-        if {"id", "query"} & (self.model_extra or {}).keys():
-            raise PydanticCustomError("given_twice", "Only one of _id and id is allowed, and one of text and query")
-        return self
 
 
 def parse_queries(data: bytes, *, file: str) -> Parsed[QuerySet]:
