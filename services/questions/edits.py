@@ -38,11 +38,8 @@ async def edit(
     """Change a query: everything that is given, or nothing. `context` are the places, from 1, of the passages to keep,
     in their new order. Whether anything was changed: values that are stored already change nothing.
 
-    A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
-    or hypothetical answer every later stage is stale; after another intent or entity, which are not embedded, the
-    search and what follows it; after new passages the prompt and the answer. With `run` the stale stages of the chain
-    run again, up to the stage it ends with. Without, the chain ends with what was edited, and the query
-    shows what it needs next.
+    A new text keeps the expansion. Another intent or entity, which are not embedded, keeps the vectors. With `run` the
+    stale stages run again, up to the stage that the chain ends with; without, it ends with what was edited.
 
     Raises QueryValueError for passages that there are not, and for passages chosen together with another text or
     expansion; StageRunningError, MissingError, and Refused for passages before there is a context.
@@ -152,14 +149,12 @@ async def answer(
     top_n: int | None = None,
     key: RequestKey | None = None,
 ) -> tuple[int, bool]:
-    """Store a pasted answer beside those there are, unless the key stands for one that was given before.
-
-    Its number, and whether it is new.
+    """Store a pasted answer beside those there are, unless the key stands for one that was given before. Its number,
+    and whether it is new.
 
     It answers the prompt with `top_n` sources; without `top_n` the one that was last shown, and otherwise the one that
-    is stored. A prompt that is not stored yet is stored first, as a manual output, and the
-    chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises Refused before a
-    search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
+    is stored. One that is not stored yet is stored as a manual output, and the chain ends with it. Raises Refused
+    before a search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
     """
     query = await queries.get(connection, query_id)
 
@@ -209,13 +204,9 @@ async def preview_expansion_prompt(
 async def ask(
     connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None = None
 ) -> tuple[StoredQuery, bool]:
-    """Store a request of one query as a new run, unless the key belongs to one that was made before.
-
-    The query, and whether it is new. A pasted expansion is stored at once, as a manual output, without a worker.
-
-    Raises as `plan_queries` does; Refused for a key of another request, and MissingError when
-    the query that was made under the key has been deleted since.
-    """
+    """Store a request of one query as a new run, unless the key belongs to one that was made before. The query, and
+    whether it is new. A pasted expansion is stored at once. Raises as `plan_queries` does; Refused for a key of another
+    request, and MissingError when the query that was made under the key has been deleted since."""
     (_,) = request.queries.queries
 
     async def make(connection: Connection) -> Mapping[str, Any]:

@@ -204,18 +204,16 @@ async def run_stages(
     use_light_model: bool = False,
 ) -> StoredQuery:
     """Run the stages of a query from `first` to `last`, or those of a `step`, again where they ran before, and end its
-    chain after them.
+    chain after them. The returned query names the job to wait for.
 
     Without `first` it continues with the first stage that is not done, a failed one too; without `last` it runs to
     the answer. A prompt or an answer without a consolidation is made from the retrieved chunks. `top_n` is the number
-    of sources in the prompt, 1 to 20; None uses the preset's. Where only the answer is missing and another number, or
-    a preset, is chosen, the prompt is made again. With `use_light_model` the light model of the run expands or
+    of sources in the prompt; None uses the preset's. With `use_light_model` the light model of the run expands or
     answers, until the next step.
 
     With `preset`, or `values` that win over those of the preset, the query moves to a run with these values, unless
     it is in one, and the chain starts at the first stage whose values differ, if that is before `first`. A query that
-    named none of them when it was submitted takes the default preset at its first search. The returned query names
-    the job to wait for.
+    named none of them when it was submitted takes the default preset at its first search.
 
     Raises Refused while an earlier step is not done, without `first` when every stage is done, and for a stage that
     there is not; StageRunningError, MissingError, and what a move raises.

@@ -92,14 +92,8 @@ async def choose_models(
 
 
 async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> NewRun:
-    """The run for a request: one job per query, in the order asked for.
-
-    The corpora determine how their queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus
-    in which nothing can be found yet, for corpora that cannot be searched together, for a filter that leaves no work
-    that can be found, for ids that look like text, for judgements of which no relevant document is in the corpora, and
-    for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that cannot
-    be used.
-    """
+    """The run for a request: one job per query, in the order asked for, embedded as their corpora are. Raises Refused
+    for whatever would end a job or search nothing; LLMResponseParseError for a pasted expansion that cannot be used."""
     settings = await with_chosen_models(connection, settings)
     if strange := sum(not is_plain_id(query.external_id) for query in request.queries.queries):
         raise Refused(

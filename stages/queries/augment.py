@@ -47,14 +47,12 @@ def augment_prompt(
     context_tokens: int | None = None,
     max_answer_tokens: int | None = None,
 ) -> AugmentedPrompt:
-    """The prompt with the first `top_n` passages of the consolidated context, in that order.
+    """The prompt with the first `top_n` passages of the consolidated context, in that order; without any, with the
+    retrieved chunks, best score first. Names are by work id, heading chunks around the passages by id.
 
     With `context_tokens`, the prompt and its answer fit into so many: passages at the end are left out, and the last
-    that is shown may end earlier, with a sentence. Raises DomainError where not even the start of one fits.
-
-    When consolidation was skipped (None), or left no passage, the retrieved chunks are used instead, best score
-    first. `context_source` records which; without chunks either, the prompt states that there is no context. Names are
-    by work id, heading chunks around the passages by id. Raises TemplateError for a template that cannot be filled in.
+    that is shown may end earlier, with a sentence. Raises DomainError where not even the start of one fits, and
+    TemplateError for a template that cannot be filled in.
     """
     source, passages = _context(consolidated, retrieved, parents)
     wanted = [

@@ -121,11 +121,10 @@ def consolidate_chunks(
     preset: ConsolidationPreset,
 ) -> ConsolidatedContext:
     """Merge chunks of one section, best score first, and drop passages of fewer than `min_content_length` characters.
+    A passage has the best score of its chunks; equal scores keep the order of the chunks.
 
-    `parents` has the heading chunks around the chunks, up to the outermost, by id. Chunks whose parent is absent there
-    are joined with their neighbours only. A passage has the best score of its chunks; equal scores keep the order of
-    the chunks. Raises WorkChangedError when the text of a work is deleted, or differs from the one that the chunks were
-    ranked with (`work_hashes`).
+    `parents` has the heading chunks around the chunks, up to the outermost, by id; chunks without one are joined with
+    their neighbours only. Raises WorkChangedError when the text of a work is not that of `work_hashes`.
     """
     refuse_changed(works, {chunk.work_id: work_hashes[chunk.work_id] for chunk in chunks})
     alone = [group_of(chunk, parents) for chunk in chunks]

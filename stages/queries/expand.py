@@ -72,12 +72,11 @@ class _Reply(BaseModel):
 
 
 def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:
-    """The expansion in a reply: one JSON object, alone or in a code fence, which need not be closed.
+    """The expansion in a reply: one JSON object, alone or in a code fence, which need not be closed. Absent keys are
+    empty. With `n`, a list of queries must have that length.
 
-    Nothing is repaired. Absent keys are empty, an empty intent is None, and intents may be written in lower case. With
-    `n`, a list of queries must have that length; None accepts any. Raises LLMResponseParseError when the reply is not
-    a JSON object, and ReplyShapeError, with all violations, when the object has none of the keys, an unexpected
-    key, a value of the wrong type, blank entries or an intent of more than 50 characters.
+    Raises LLMResponseParseError when the reply is not a JSON object, and ReplyShapeError, with all violations, when the
+    object has another shape.
 
     >>> read_expansion('{"queries": ["tea leaves oxidation"]}', origin=Origin.PASTED, n=None).queries
     ('tea leaves oxidation',)

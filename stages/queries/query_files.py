@@ -64,9 +64,8 @@ class _Line(BaseModel):
 def parse_queries(data: bytes, *, file: str) -> Parsed[QuerySet]:
     r"""Read the queries of a JSONL file: an id under `_id` or `id`, the text under `text` or `query`.
 
-    A reference answer under `reference_answer` is what answers are compared with; `judgements` maps documents to their
-    relevance. A number as id becomes its digits.
-    Blank lines and other keys are not used; the keys are listed. Problems name the line, never its content.
+    `judgements` maps documents to their relevance. A number as id becomes its digits. Other keys are listed. Problems
+    name the line, never its content.
 
     >>> parse_queries(b'{"_id": "7", "text": "Why is the sky blue?"}\n', file="q.jsonl").value.queries[0].external_id
     '7'

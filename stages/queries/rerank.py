@@ -45,11 +45,9 @@ async def rerank_chunks(
 ) -> RerankedChunks:
     """The selected chunks in the order of their selection, each with all its scores.
 
-    Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
-    original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
-    DomainError and WorkChangedError for chunks and works that are no longer stored, and the ranker's errors
-    unchanged. If nothing was retrieved, or the filters drop all, there are no chunks with `allow_empty`, otherwise
-    NothingRelevantError is raised.
+    Chunks and their vectors are by chunk id, works by work id. Equal scores keep the order of fusion. Raises
+    DomainError and WorkChangedError for chunks and works that are no longer stored, the ranker's errors unchanged, and
+    NothingRelevantError when no chunk is left, unless `allow_empty`.
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
     if gone := [id_ for id_ in hits if id_ not in chunks]:
@@ -289,12 +287,9 @@ async def by_score_fusion(
     chunk_vectors: Mapping[int, NDArray[np.float32]],
     lexical_scores: Mapping[int, float],
 ) -> Ranked:
-    """z(cosine) + z(full-text score), both of the original query, over the candidates.
-
-    Both are computed for every candidate, whichever search found it: giving a candidate that only one search listed the
-    worst score of the other measured worse than the fused list itself. Vectors have length 1; DomainError is raised
-    where one is missing. A chunk without a lexical score does not match, and has 0.
-    """
+    """z(cosine) + z(full-text score), both of the original query and computed for every candidate, whichever search
+    found it. Vectors have length 1; DomainError is raised where one is missing. A chunk without a lexical score does
+    not match, and has 0."""
     ids = [candidate.chunk_id for candidate in candidates]
     if gone := [id_ for id_ in ids if id_ not in chunk_vectors]:
         raise chunks_gone(gone)

@@ -127,12 +127,8 @@ async def retrieve_chunks(
     among: Sequence[int] | None = None,
     preset: RetrievalPreset,
 ) -> RetrievedChunks:
-    """One dense list per vector, one lexical list per text except HyDE, and the first chunks of their fusion.
-
-    Several corpora are searched as if they were one; with `among` only these chunks are found. The lists keep the order
-    of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. Raises the errors of the
-    search unchanged.
-    """
+    """One dense list per vector, one lexical list per text except HyDE, in the order of the texts, and the first chunks
+    of their fusion. Several corpora are searched as if they were one; with `among` only these chunks are found."""
     lists: list[RankedList] = []
     if preset.dense_limit:
         found = await search.dense(corpora, vectors, limit=preset.dense_limit, among=among)

@@ -184,12 +184,9 @@ DELETE_RESULT = "DELETE FROM results WHERE id = $1 AND query_id = $2 RETURNING i
 
 
 async def delete_query(connection: Connection, query_id: int) -> None:
-    """Delete a question: its answers, their evaluations, its judgements, its jobs with all that was computed,
-    and the model calls that no other job used. A run goes with its last job.
-
-    A run that keeps other questions is no longer what was submitted: the same submission makes a new one from then on.
-    Raises MissingError, and StageRunningError while a stage of it runs.
-    """
+    """Delete a question: its answers, their evaluations, its judgements, its jobs with all that was computed, and the
+    model calls that no other job used. A run goes with its last job; the submission of one that keeps others makes a
+    new run from then on. Raises MissingError, and StageRunningError while a stage of it runs."""
     async with connection.transaction():
         await _delete_jobs(connection, await queries.hold(connection, query_id), None)
 
