@@ -1,10 +1,13 @@
 """Fills an installation with data for every page, by the real command line and a real worker."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Final
 
+from services.questions.edits import answer
 from stages.queries.templates import TemplateTag, default_template
+from store.database import Database
 from tests.acceptance.harness import BROKEN, Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
@@ -88,9 +91,8 @@ def _fill(installation: Installation, folder: Path) -> None:
 
 
 def _ask(installation: Installation, folder: Path) -> None:
-    expansion, answer = folder / "expansion.json", folder / "answer.md"
+    expansion = folder / "expansion.json"
     expansion.write_text(json.dumps(EXPANSION))
-    answer.write_text(ANSWER)
     lenient = ("--set", "validation.enabled=true", "--set", f"validation.model={JUDGE}")
     unread = ("--set", "validation.enabled=true", "--set", f"validation.model={BABBLER}")
     written = ("--set", f"RAGQ_QUERY_MODEL={WRITER}")
@@ -111,7 +113,13 @@ def _ask(installation: Installation, folder: Path) -> None:
     judged = installation.ragq("evaluate", f"r{run_id}", "--wait")
     assert judged.exit_code == 0, judged.stderr
     ready = next(line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready")
-    assert installation.ragq("query", "answer", str(ready["id"]), str(answer)).exit_code == 0
+    asyncio.run(_paste(installation.database_url, ready["id"]))
+
+
+async def _paste(database_url: str, query_id: int) -> None:
+    database = Database(database_url)
+    await database.once(answer, query_id, ANSWER)
+    await database.close()
 
 
 def _score(installation: Installation, folder: Path) -> None:
