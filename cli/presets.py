@@ -5,10 +5,9 @@ from pathlib import Path
 import click
 
 from cli.config import with_database
-from cli.files import read_file
 from cli.options import Choice, assignment, effective_settings, group
 from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list, print_result, print_text
-from schemas.errors import Refused
+from cli.submissions import read_text
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values
 from stages.queries.templates import OF_ANSWERS, TemplateTag
@@ -201,11 +200,7 @@ def new(tag: TemplateTag, file: Path, title: str, as_json: bool) -> None:
     Example:
         ragq template new query_expansion mine.txt --title "More angles"
     """
-    try:
-        text = read_file(file).decode()
-    except UnicodeDecodeError:
-        raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
-    stored = with_database(presets.add_template, tag, text, title=title)
+    stored = with_database(presets.add_template, tag, read_text(file), title=title)
     words = f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it."
     print_result(stored, words, as_json=as_json)
 

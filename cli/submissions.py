@@ -97,20 +97,20 @@ def queries_request(
         corpora=corpus,
         works=work_filter(where),
         expand=not no_expand,
-        expansion_reply=None if expansion is None else read_reply(expansion),
+        expansion_reply=None if expansion is None else read_text(expansion),
         use_full_model=model != LIGHT,
         **fields,
     )
 
 
-def read_reply(path: Path) -> str:
-    """The text of a pasted reply. Raises Refused for an empty one and for bytes that are not UTF-8."""
+def read_text(path: Path) -> str:
+    """The text of a file. Raises Refused for an empty one and for bytes that are not UTF-8."""
     try:
         text = read_file(path).decode("utf-8")
     except UnicodeDecodeError:
-        raise Refused(f"{path}: not UTF-8; save the reply as UTF-8 text.") from None
+        raise Refused(f"{path}: not UTF-8; save it as UTF-8 text.") from None
     if not text.strip():
-        raise Refused(f"{path}: empty; paste the whole reply of the model into it.")
+        raise Refused(f"{path}: empty; write the whole text into it.")
     return text
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from typing import Any
 
 from schemas.errors import DomainError, EmbeddingArtifactMismatchError, FailureCategory, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
@@ -153,7 +154,18 @@ async def run_validate(work: Work) -> ValidatedChunks:
     query = await question(work)
     with advising(work, query):
         relevance = await _relevance(work, query, reranked.chunks)
-        validated = await _validated(work, query, reranked.chunks)
+        preset = work.preset.validation
+        if preset.enabled:
+            validated = await validate_chunks(
+                query.original_query,
+                reranked.chunks,
+                template=(await work.template(TemplateTag.CHUNK_VALIDATION)).text,
+                chat=work.chat,
+                settings=work.settings,
+                preset=preset,
+            )
+        else:
+            validated = keep_all(reranked.chunks, allow_empty=preset.allow_empty)
     return validated.model_copy(update={"relevance": relevance})
 
 
@@ -161,28 +173,10 @@ async def _relevance(work: Work, query: StoredQuery, chunks: Sequence[RerankedCh
     floor = work.settings.ragq.relevance_floor
     if not floor or not chunks:
         return None
-    first, *_ = searched = await searched_corpora(work, query)
-    found = await evidence(
-        query.original_query,
-        chunks,
-        embedder=work.embedder,
-        terms=terms_of(work, searched),
-        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
-        language=first.language or ENGLISH,
-    )
+    found = await evidence(query.original_query, chunks, **await _reading(work, query))
     answers = 0.0 if found is None else probability(found, fitted_weights()[work.embedder.name])
     refuse_below(answers, floor)
     return answers
-
-
-async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedChunk]) -> ValidatedChunks:
-    preset = work.preset.validation
-    if not preset.enabled:
-        return keep_all(chunks, allow_empty=preset.allow_empty)
-    asked_by = await work.template(TemplateTag.CHUNK_VALIDATION)
-    return await validate_chunks(
-        query.original_query, chunks, template=asked_by.text, chat=work.chat, settings=work.settings, preset=preset
-    )
 
 
 async def run_consolidate(work: Work) -> ConsolidatedContext:
@@ -261,18 +255,21 @@ async def run_generate(work: Work) -> Result[Answer]:
 
 
 async def _extracted(work: Work, query: StoredQuery, augmented: AugmentedPrompt) -> Answer:
-    first, *_ = searched = await searched_corpora(work, query)
     validated = await work.output(ValidatedChunks)
+    reading = await _reading(work, query)
     with advising(work, query):
-        return await extracted_answer(
-            query.original_query,
-            augmented,
-            validated.chunks,
-            embedder=work.embedder,
-            terms=terms_of(work, searched),
-            timeout_s=work.settings.embedding.query_embed_timeout_seconds,
-            language=first.language or ENGLISH,
-        )
+        return await extracted_answer(query.original_query, augmented, validated.chunks, **reading)
+
+
+async def _reading(work: Work, query: StoredQuery) -> dict[str, Any]:
+    """By what sentences of the corpora are read."""
+    first, *_ = searched = await searched_corpora(work, query)
+    return {
+        "embedder": work.embedder,
+        "terms": terms_of(work, searched),
+        "timeout_s": work.settings.embedding.query_embed_timeout_seconds,
+        "language": first.language or ENGLISH,
+    }
 
 
 async def question(work: Work) -> StoredQuery:
