@@ -11,7 +11,7 @@ from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.values.base import Text
-from schemas.values.queries import ContextGroup, RerankedChunk
+from schemas.values.queries import ContextGroup, Expansion, RerankedChunk
 from schemas.values.requests import Name, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
 from schemas.values.runs import StageFailure
 from services.questions.edits import ask, edit, preview_expansion_prompt, stored_context, withdraw
@@ -72,15 +72,11 @@ class ExpansionPrompt(Reply):
     n: int
 
 
-class Expanded(StepDone):
+class Expanded(StepDone, Expansion):
     """A stored question with its expansion, which is empty where the preset skips it."""
 
     message: str = "Query created successfully"
     original_query: str = Field(repr=False)
-    expanded_queries: list[str] = Field(repr=False)
-    hyde_answer: str = Field(repr=False)
-    intent: str | None
-    entities: list[str] = Field(repr=False)
 
 
 expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
@@ -128,12 +124,7 @@ async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more:
         view = await query_view(connection, asked.id)
         if view.expansion is None:
             return None
-        return Expanded(
-            **ids_of(view.line),
-            original_query=view.line.original_query,
-            expanded_queries=list(view.expansion.queries),
-            **view.expansion.model_dump(exclude={"origin", "queries"}),
-        )
+        return Expanded(**ids_of(view.line) | vars(view.expansion), original_query=view.line.original_query)
 
     return await waiting.reply(asked, read, is_new=is_new)
 

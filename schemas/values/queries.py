@@ -43,7 +43,7 @@ class Expansion(Value):
     """Stage `expand`: other wordings of the query. All empty if the submission skipped expansion."""
 
     origin: Origin
-    queries: tuple[str, ...] = Field(default=(), repr=False)
+    queries: tuple[str, ...] = Field(default=(), repr=False, serialization_alias="expanded_queries")
     """Search phrases (MQE), each with its own vector and full-text search."""
     hyde_answer: str = Field(default="", repr=False)
     """A hypothetical answer (HyDE): it is embedded, and not used for full-text search."""
