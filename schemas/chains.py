@@ -110,7 +110,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
     ("query", "answer"): (
         # Whether it asks is found at submission, and stored in the inputs of the job.
         Stage("expand", "llm", "queries.Expansion", asks_llm=True).reading(
-            _QUERY_CHAT, "expansion.enabled expansion.n expansion.max_tokens RAGQ_EXPANDER"
+            _QUERY_CHAT, "expansion.n expansion.max_tokens RAGQ_EXPANDER"
         ),
         Stage("embed", "model", "queries.EmbeddedQuery").reading(_TEXT_EMBEDDING),
         Stage("retrieve", "model", "queries.RetrievedChunks").reading(
@@ -129,7 +129,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "validation.enabled validation.model validation.max_chunks validation.allow_empty RAGQ_RELEVANCE_FLOOR",
         ),
         Stage("consolidate", "model", "queries.ConsolidatedContext").reading(
-            "consolidation.enabled consolidation.coverage_threshold consolidation.line_gap "
+            "consolidation.coverage_threshold consolidation.line_gap "
             "consolidation.min_content_length consolidation.enrich_from_md",
         ),
         Stage("augment", "model", "queries.AugmentedPrompt").reading(

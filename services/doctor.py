@@ -259,7 +259,7 @@ class _Asked(NamedTuple):
 def _asked(run: RunSettings) -> dict[str, _Asked]:
     """The language models that submissions with these settings ask, by name."""
     frozen = FrozenSettings(run, Preset())
-    inputs = {"expansion": {"origin": "model" if frozen.expands else "none"}}
+    inputs = {"expansion": {"origin": run.ragq.expander}}
     chosen_by = {
         run.query_model: "RAGQ_QUERY_MODEL" if run.ragq.query_model else "MODEL_QUANTITATIVE_MODEL",
         run.validation_model: "MODEL_JUDGE_MODEL",

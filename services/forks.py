@@ -39,8 +39,6 @@ ORIGIN = "option --set"
 #: Inputs of a question that belong to its former steps.
 _NOT_KEPT = frozenset({"moved_from", "takes_default", "shown"})
 
-_EXPANDING = frozenset({"expansion.enabled", "RAGQ_EXPANDER"})
-
 _LISTED = 5
 
 #: What `ragq diff` compares with one run.
@@ -321,8 +319,8 @@ async def _inputs(
 ) -> dict[str, Any]:
     """Those of the parent's job, with what a submission finds for it by settings that changed."""
     inputs = {name: value for name, value in job.inputs.items() if name not in _NOT_KEPT}
-    if kind == "query" and _EXPANDING & changed.keys() and inputs["expansion"]["origin"] != Origin.PASTED:
-        inputs["expansion"] = {"origin": Origin.MODEL if frozen.expands else Origin.NONE}
+    if kind == "query" and "RAGQ_EXPANDER" in changed and inputs["expansion"]["origin"] != Origin.PASTED:
+        inputs["expansion"] = {"origin": frozen.run.ragq.expander}
     if "augmentation.top_n_contexts" in changed:
         inputs.pop("top_n", None)
     if kind == "work":

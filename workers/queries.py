@@ -183,9 +183,6 @@ async def run_consolidate(work: Work) -> ConsolidatedContext:
     """Adjacent chunks as one passage, of the markdown as it was when the chunks were ranked."""
     preset = work.preset.consolidation
     validated = await work.output(ValidatedChunks)
-    if not preset.enabled:
-        count = len(validated.chunks)
-        return ConsolidatedContext(original_count=count, consolidated_count=0, groups=())
     hashes = (await work.output(RerankedChunks)).work_hashes
     involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
     parents = await work.database.ask(works.around, [chunk.chunk_id for chunk in validated.chunks])

@@ -16,8 +16,6 @@ from schemas.settings.base import Layer, SettingsGroup, checked, disagreement, g
 class ExpansionPreset(SettingsGroup):
     """Other wordings of the query."""
 
-    enabled: bool = True
-    """Let a language model write search phrases, a hypothetical answer (HyDE), the intent and the entities."""
     n: Annotated[int, Ge(1), Le(10)] = 3
     """Number of search phrases."""
     max_tokens: Annotated[int, Ge(0), Le(100_000)] = 0
@@ -94,8 +92,6 @@ class ValidationPreset(SettingsGroup):
 class ConsolidationPreset(SettingsGroup):
     """Merging of neighbouring chunks into one source."""
 
-    enabled: bool = True
-    """Group chunks; otherwise the prompt has them as retrieved."""
     coverage_threshold: Annotated[float, Ge(0), Le(1)] = 0.5
     """Share of a section's lines from which the whole section replaces its chunks."""
     line_gap: Annotated[int, Ge(0), Le(50)] = 7

@@ -228,8 +228,7 @@ class RagqSettings(SettingsGroup):
     neighbours: Annotated[int, Ge(1), Le(100)] = 5
     """Participants of the index whose evidence RAGQ_SCORER=neighbours takes for an item."""
     expander: Literal["model", "none"] = "model"
-    """Who expands questions: a language model, where the preset has expansion.enabled; or nobody, so that the question
-    alone is searched for."""
+    """Who expands questions: a language model; or nobody, so that the question alone is searched for."""
     answerer: Literal["model", "extractive"] = "model"
     """Who answers questions: a language model; or nobody: the best sentences of the sources are the answer."""
     relevance_floor: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
@@ -369,11 +368,6 @@ class FrozenSettings(NamedTuple):
     run: RunSettings
     preset: Preset | None
     """None for a kind of job that has no preset."""
-
-    @property
-    def expands(self) -> bool:
-        """Whether a language model expands questions, unless their submission skips that."""
-        return self.preset is not None and self.preset.expansion.enabled and self.run.ragq.expander == "model"
 
     def asks_model(self, kind: str, stage: str, inputs: Mapping[str, Any]) -> bool:
         """Whether a stage of a job asks a language model, by the kind and the inputs of the job."""

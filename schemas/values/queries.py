@@ -202,7 +202,7 @@ class ContextSource(StrEnum):
 
     CONSOLIDATED = "consolidated"
     RETRIEVED = "retrieved"
-    """The retrieved chunks: consolidation was skipped, or dropped every passage as too short."""
+    """The retrieved chunks: consolidation has not run, or dropped every passage as too short."""
     EMPTY = "empty"
     """No context, which the preset allows."""
 

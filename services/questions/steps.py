@@ -14,7 +14,6 @@ from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import JobStatus, Priority, StageStatus
 from schemas.values.queries import Expansion, Origin
-from services.questions.submission import refuse_idle_expansion
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
@@ -89,13 +88,15 @@ async def planned_move(
         stored = await presets.get(connection)
         base_name, base = stored.name, stored.preset
     preset = base.changed(values, origin="option --set") if values else base
-    refuse_idle_expansion(frozen.run, preset, values)
     before = own.values()
     chain = stages_of("query", "answer")
     changed = [key for key, value in preset.values().items() if value != before[key]]
     differing = sorted({readers_of("query", "answer", key)[0] for key in changed}, key=chain.index)
-    if differing and differing[0] == "expand" and await _is_given(connection, query, frozen):
-        differing = differing[1:]
+    if differing[:1] == ["expand"]:
+        stored_expansion = await attempts.stored(connection, query.job_id, "expand", Expansion)
+        # One that was pasted, edited or skipped does not depend on the preset.
+        if stored_expansion is not None and stored_expansion.origin is not Origin.MODEL:
+            differing = differing[1:]
     return Move(
         run=run,
         job=job,
@@ -126,9 +127,6 @@ async def move(
             slug="query-set-preset",
         )
     inputs = {name: value for name, value in to.job.inputs.items() if name != "takes_default" or to.takes_default}
-    origin = inputs["expansion"]["origin"]
-    if origin == Origin.MODEL or (origin == Origin.NONE and not to.own.expands):
-        inputs["expansion"] = {"origin": Origin.MODEL if to.own._replace(preset=to.preset).expands else Origin.NONE}
     inputs["moved_from"] = query.job_id
     own = {name: entry for name, entry in to.settings.items() if not is_preset_name(name)}
     new = await runs.store(
@@ -153,16 +151,6 @@ async def move(
     await jobs.hold(connection, JobStatus.CANCELLED, note, job_id=query.job_id)
     await queries.move(connection, query.id, job_id)
     return await queries.get(connection, query.id)
-
-
-async def _is_given(connection: Connection, query: StoredQuery, own: FrozenSettings) -> bool:
-    """Whether the expansion does not depend on the preset: it was pasted, edited, or skipped by the submission."""
-    stored = await attempts.stored(connection, query.job_id, "expand", Expansion)
-    if stored is None:
-        return False
-    assert own.preset is not None
-    skipped = own.preset.expansion.enabled or own.run.ragq.expander == "none"
-    return stored.origin in (Origin.PASTED, Origin.EDITED) or (stored.origin is Origin.NONE and skipped)
 
 
 #: Sources that a prompt can show at most.

@@ -2,13 +2,12 @@
 
 import shlex
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.base import BELOW_CHOSEN
-from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings, thaw
 from schemas.statuses import Priority
@@ -113,10 +112,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     stored = await presets.get(connection, request.config_preset)
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
-    refuse_idle_expansion(settings.run, preset, request.preset_values)
     frozen = thaw(snapshot)
     _refuse_floor(frozen.run, corpus)
-    expansion = {"origin": "model" if request.expand and frozen.expands else "none"}
+    expansion: dict[str, str] = {"origin": frozen.run.ragq.expander if request.expand else "none"}
     if request.expansion_reply is not None:
         expansion = {"origin": "pasted", "reply": request.expansion_reply}
     inputs: dict[str, Any] = {
@@ -232,15 +230,6 @@ async def _unknown_documents(
             f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists the files."
         )
     return len(unknown)
-
-
-def refuse_idle_expansion(settings: RunSettings, preset: Preset, chosen: Collection[str]) -> None:
-    """Raise Refused when the chosen values ask for an expansion that the settings exclude."""
-    if settings.ragq.expander == "none" and preset.expansion.enabled and "expansion.enabled" in chosen:
-        raise Refused(
-            "expansion.enabled=true has no effect while RAGQ_EXPANDER is none. Submit the question with "
-            "`--set RAGQ_EXPANDER=model` and a language model server, or leave the value out."
-        )
 
 
 def _refuse_floor(settings: RunSettings, corpus: StoredCorpus) -> None:

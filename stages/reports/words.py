@@ -325,4 +325,4 @@ def _why_retrieved(basis: AnswerBasis) -> str:
         return f"all {basis.dropped_passages} passages were shorter than consolidation.min_content_length"
     if basis.consolidated_count is None:
         return "consolidation has not run"
-    return "consolidation is switched off, or left no passage"
+    return "consolidation left no passage"

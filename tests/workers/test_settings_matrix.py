@@ -314,7 +314,7 @@ def _functions(found: Any) -> Iterator[FunctionType]:
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 
 THROUGH_INPUTS = {
-    ("query", "expand"): {"expansion.enabled", "RAGQ_EXPANDER"},
+    ("query", "expand"): {"RAGQ_EXPANDER"},
     ("tags", "retrieve"): {"PSQ_MIN_TAG_COUNT"},
     ("tags", "validate"): {"PSQ_MIN_TAG_COUNT"},
 }
