@@ -22,9 +22,6 @@ from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 
-REPLY_CHARS: Final = 100_000
-"""The longest pasted expansion."""
-
 _QUESTION: Final = "What is working memory?"
 
 _REPLY: Final = (
@@ -58,7 +55,7 @@ class PastedExpansion(Asked):
 
     model_config = with_example(original_query=_QUESTION, llm_response=_REPLY)
 
-    reply: Annotated[Text, Field(min_length=1, max_length=REPLY_CHARS)] = Field(
+    reply: Annotated[Text, Field(min_length=1, max_length=100_000)] = Field(
         validation_alias=AliasChoices("llm_response", "response_text"), repr=False
     )
     """One JSON object, with or without a code fence; may also be called `response_text`."""
@@ -191,14 +188,7 @@ def detail_of(view: QueryView) -> QueryDetail:
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
 
-Run = Annotated[
-    bool,
-    Query(
-        description="Run the stages that the change made stale, up to the stage that the chain ends with, instead of "
-        "ending the chain with what was changed.",
-        examples=[True],
-    ),
-]
+Run = Annotated[bool, Query(description="Run the stages that the change made stale.", examples=[True])]
 
 
 @router.get("")

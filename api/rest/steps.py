@@ -71,8 +71,6 @@ class Retrieved(StepDone):
     """Chunks after fusion."""
     final_count: int
     """The same as `chunks_retrieved`."""
-    dropped_chunks: dict[str, int]
-    """Chunks that a filter dropped for their length: `min_chars`, `min_words` or `blank`."""
 
 
 class Consolidated(StepDone):
@@ -81,8 +79,6 @@ class Consolidated(StepDone):
     original_count: int
     consolidated_count: int
     """Passages that are available for a prompt."""
-    dropped_passages: int
-    """Passages that were dropped as shorter than `consolidation.min_content_length`."""
 
 
 class StepOptions(WithSettings):
@@ -230,7 +226,6 @@ async def retrieve_chunks(
             total_lexical_candidates=hits[Leg.LEXICAL],
             rrf_candidates=len(view.found.fused),
             final_count=final,
-            dropped_chunks={} if view.reranked is None else view.reranked.dropped,
         )
 
     return await _take(waiting, query_id, Step.RETRIEVE, retrieved, **values_of(config_preset, body))
@@ -254,7 +249,6 @@ async def consolidate_context(
             message=f"Consolidated {original} chunks into {groups} groups",
             original_count=original,
             consolidated_count=groups,
-            dropped_passages=view.consolidated.dropped_short,
         )
 
     return await _take(waiting, query_id, Step.CONSOLIDATE, consolidated, **values_of(config_preset, body))
@@ -277,9 +271,6 @@ def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, 
 
 
 TopN = Annotated[int, Field(ge=1, le=20)]
-
-ANSWER_CHARS: Final = 200_000
-"""The longest pasted answer."""
 
 
 class AnswerOptions(StepOptions):
@@ -308,7 +299,7 @@ class PastedAnswer(Body):
 
     model_config = with_example(response_text="Working memory is a cognitive system...", top_n=5)
 
-    response_text: Annotated[Text, Field(min_length=1, max_length=ANSWER_CHARS)] = Field(repr=False)
+    response_text: Annotated[Text, Field(min_length=1, max_length=200_000)] = Field(repr=False)
     top_n: TopN | None = None
     """The number of sources in its prompt; by default that of the prompt that was shown last."""
 

@@ -107,7 +107,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     refuse_unlike(asked)
     corpus = asked[0]
     works = request.works or WorkFilter()
-    await _refuse_empty(connection, asked, works)
+    if works.given:
+        await _refuse_empty(connection, asked, works)
     unknown = await _unknown_documents(connection, asked, request.queries.judgements)
     stored = await presets.get(connection, request.config_preset)
     preset = stored.preset.changed(request.preset_values, origin="option --set")
@@ -203,15 +204,12 @@ async def _searchable(connection: Connection, name: str) -> StoredCorpus:
 
 async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus], works: WorkFilter) -> None:
     """Raise Refused for a filter that leaves nothing to find."""
-    if not works.given:
-        return
-    left, searchable = await matching_works(connection, [corpus.id for corpus in corpora], works)
-    if searchable:
-        return
-    of = f"corpus '{corpora[0].name}'" if len(corpora) == 1 else "these corpora"
-    lists = f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists them"
-    why = "those that do wait for their vectors" if left else lists
-    raise Refused(f"No work of {of} that can be searched fits the conditions; nothing was submitted ({why}).")
+    _, searchable = await matching_works(connection, [corpus.id for corpus in corpora], works)
+    if not searchable:
+        raise Refused(
+            f"No work that can be searched fits the conditions; nothing was submitted "
+            f"(`ragq corpus show {shlex.quote(corpora[0].name)}` lists the works, and what waits for its vector)."
+        )
 
 
 async def _unknown_documents(
