@@ -85,10 +85,9 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
             draw(Text(title, "bold"), f"{one.content.strip()}\n")
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
-        if shown.error is None:
+        print_failure(shown)
+        if shown.progress.error is None:
             print_text(f"`ragq query run {shown.line.id}` answers the question from them.", err=True)
-        else:
-            print_failure(shown.line.id, shown.error)
     _leave(shown)
 
 

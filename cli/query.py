@@ -25,7 +25,6 @@ from cli.submissions import LIGHT, model_option
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QuestionsWanted
-from schemas.values.runs import StageFailure
 from services.questions.edits import edit
 from services.questions.steps import run_stages
 from stages.corpora.cut import headings_in_words, lines_in_words
@@ -53,7 +52,8 @@ async def only_question(connection: Connection, run_id: int) -> QueryView | None
 
 def query_json(shown: QueryView) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
-    return shown.line.model_dump() | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
+    of_job = {"error": shown.progress.error, "nearest": shown.nearest}
+    return shown.line.model_dump() | {"answers": shown.answers} | of_job
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:
@@ -67,9 +67,7 @@ def print_outcome(shown: QueryView) -> None:
     """Print the newest answer, and the error of a question that failed."""
     for result in shown.answers[:1]:
         print_answer(result)
-    if shown.error is not None:
-        print_failure(shown.line.id, shown.error)
-    print_nearest(shown)
+    print_failure(shown)
 
 
 def print_answer(result: StoredResult) -> None:
@@ -94,17 +92,6 @@ def print_answer(result: StoredResult) -> None:
         draw(Text(f"  note: {words}", "yellow"))
 
 
-def print_nearest(shown: QueryView) -> None:
-    """Print the nearest passages to a question that the corpus does not answer."""
-    if shown.nearest:
-        draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
-    for chunk in shown.nearest:
-        headings = [chunk.heading_breadcrumbs] if chunk.heading_breadcrumbs else []
-        where = place_words(f"work {chunk.work_id}", headings, chunk.pages, chunk.start_line, chunk.end_line)
-        draw(Text(f"  {where}", "dim"))
-        draw(f"  {shorten(chunk.content, NEAREST_CHARACTERS, placeholder=' …')}")
-
-
 def place_words(
     title: str, headings: Sequence[str], pages: tuple[int, int] | None, start_line: int, end_line: int
 ) -> str:
@@ -113,12 +100,22 @@ def place_words(
     return ", ".join([headings_in_words(title, headings), *of_pages, lines_in_words(start_line, end_line)])
 
 
-def print_failure(query_id: int, error: StageFailure) -> None:
-    """Print the last error of a question on stderr, and how it runs with other values."""
+def print_failure(shown: QueryView) -> None:
+    """Print the last error of a question on stderr, and how it runs with other values; and the nearest passages to a
+    question that the corpus does not answer."""
+    if (error := shown.progress.error) is None:
+        return
     print_text(f"Stage '{error.stage}' failed: {error.message}", err=True)
-    run = f"ragq query run {query_id}"
+    run = f"ragq query run {shown.line.id}"
     if run not in error.message and "`ragq fork" not in error.message:
         print_text(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)
+    if shown.nearest:
+        draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
+    for chunk in shown.nearest:
+        headings = [chunk.heading_breadcrumbs] if chunk.heading_breadcrumbs else []
+        where = place_words(f"work {chunk.work_id}", headings, chunk.pages, chunk.start_line, chunk.end_line)
+        draw(Text(f"  {where}", "dim"))
+        draw(f"  {shorten(chunk.content, NEAREST_CHARACTERS, placeholder=' …')}")
 
 
 _PLACES = numbers("N,N...", "places", "2,1,3")
@@ -303,8 +300,6 @@ def _print_query(shown: QueryView) -> None:
             draw(f"  {place}. {group.score:.3f}  {where}")
     for result in shown.answers:
         print_answer(result)
-    if shown.error is not None:
-        print_failure(line.id, shown.error)
-        print_nearest(shown)
-    elif line.status != QueryStatus.READY:
+    print_failure(shown)
+    if shown.progress.error is None and line.status != QueryStatus.READY:
         draw(Text(f"\nnext: {line.status}", "dim"))

@@ -104,12 +104,6 @@ async def list_presets(ctx: Context) -> list[StoredPreset]:
     return await ctx.database.once(presets.list_all)
 
 
-@router.get("/default")
-async def show_default_preset(ctx: Context) -> StoredPreset:
-    """The preset of queries that name none."""
-    return await ctx.database.once(presets.get)
-
-
 @router.get("/{name}")
 async def show_preset(name: PathName, ctx: Context) -> StoredPreset:
     """The preset of a name. `default` is the default preset, whatever its name."""

@@ -181,7 +181,7 @@ def detail_of(view: QueryView) -> QueryDetail:
         retrieved_context=None if view.retrieved is None else view.retrieved.chunks,
         clean_retrieval_context=None if view.consolidated is None else view.consolidated.groups,
         available_context_count=view.available,
-        error=view.error,
+        error=view.progress.error,
         nearest=view.nearest,
     )
 

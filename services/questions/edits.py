@@ -11,7 +11,7 @@ from schemas.statuses import StageStatus
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, Origin, ValidatedChunks
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.new_runs import store_run
-from services.questions.steps import Step, not_ready
+from services.questions.steps import not_ready
 from services.questions.submission import plan_queries
 from stages.queries.expand import expansion_prompt, intent_of, no_expansion, pasted_expansion
 from stages.queries.query_files import query_text
@@ -83,7 +83,7 @@ async def stored_context(connection: Connection, query: StoredQuery) -> Consolid
     """The passages that an edit chooses from. Raises Refused before there are any."""
     stored = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)
     if stored is None:
-        raise not_ready(query.id, "edit of passages", Step.CONSOLIDATE)
+        raise not_ready(query.id, "an edit of its passages", "consolidate")
     return stored
 
 
@@ -124,7 +124,7 @@ async def preview(
     validated = await attempts.stored(connection, query.job_id, "validate", ValidatedChunks)
     consolidated = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)
     if expansion is None or validated is None:
-        raise not_ready(query.id, "prompt", "retrieve")
+        raise not_ready(query.id, "a prompt", "retrieve")
     frozen = thaw(await runs.settings(connection, query.run_id))
     asked_by = frozen.preset if preset is None else (await presets.get(connection, preset)).preset
     assert asked_by is not None

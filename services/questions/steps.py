@@ -27,17 +27,17 @@ from store.runs.runs import NewJob, NewRun
 # other values gets its own run with them; what was stored before the first stage that runs again is carried over.
 
 
-def not_ready(query_id: int, step: str, needed: str) -> Refused:
-    """A step of a question needs the output of an earlier one. `needed` is the step to run first."""
-    what = (
-        f"its expansion is not stored. `ragq query run {query_id} --until expand` asks the model again, "
+def not_ready(query_id: int, what: str, needed: str) -> Refused:
+    """Something about a question needs the output of a stage that is not stored."""
+    run = f"`ragq query run {query_id}"
+    why = (
+        f"its expansion is not stored. {run} --until expand` asks the model again, "
         f"`ragq query edit {query_id} --mqe TEXT` stores search phrases of yours"
         if needed == "expand"
-        else f"step '{needed}' comes first. Run that step"
+        else f"stage '{needed}' comes first. Run {run} --until {needed}`"
     )
     return Refused(
-        f"Query {query_id} is not ready for step '{step}': {what}, or the whole chain: `ragq query run {query_id}`.",
-        slug="step-not-ready",
+        f"Query {query_id} is not ready for {what}: {why}, or the whole chain: {run}`.", slug="step-not-ready"
     )
 
 
@@ -221,11 +221,7 @@ async def run_stages(
             chain = tuple(stage for stage in chain if stage != "consolidate")
             missing = next(stage for stage in chain if stage not in done)
         if first is not None and missing is not None and chain.index(missing) < chain.index(first):
-            # The step that begins with a stage, or the stage within a step; and the step that a missing one is of.
-            named = next((step for step, (begin, _) in STAGES.items() if begin == first), first)
-            whole = stages_of("query", "answer")
-            of = next(step for step, (_, end) in STAGES.items() if whole.index(missing) <= whole.index(end))
-            raise not_ready(query.id, named, of)
+            raise not_ready(query.id, f"stage '{first}'", missing)
         is_search = "retrieve" in chain[chain.index(first or missing or chain[-1]) :]
         to = await planned_move(connection, query, preset, values, searches=is_search)
         if first is None:

@@ -46,7 +46,7 @@ def _differences(first: StoredCorpus, other: StoredCorpus) -> Iterator[tuple[str
         "EMBEDDING_BACKEND": (first.backend, other.backend),
         "MODEL_EMBEDDING_MODEL": (first.model, other.model),
         "EMBEDDING_DIMENSION": (first.dimension, other.dimension),
-        "weights": (_weights(first), _weights(other)),
+        "weights": tuple((one.model_digest or "unknown")[:12] for one in (first, other)),
         "headings in vectors": (first.embeds_headings, other.embeds_headings),
         "full text": (first.full_text, other.full_text),
     }
@@ -54,10 +54,6 @@ def _differences(first: StoredCorpus, other: StoredCorpus) -> Iterator[tuple[str
     for dtype in first.model_dtypes:
         if unlike := first_unlike(dtype, other.model_dtypes):
             yield "number format of vectors", dtype, unlike
-
-
-def _weights(corpus: StoredCorpus) -> str:
-    return (corpus.model_digest or "")[:12] or "unknown"
 
 
 _FULL: Final = "RAGQ_QUERY_MODEL"

@@ -1,7 +1,6 @@
 """Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of all."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
@@ -51,7 +50,7 @@ async def embed_query(
 
 def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> tuple[FusedHit, ...]:
     """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them."""
-    scores = FUSIONS[preset.fusion](lists, preset)
+    scores = (reciprocal_ranks if preset.fusion == "rrf" else weighted_z_scores)(lists, preset)
     ranks = {leg: best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
     hits = [
         FusedHit(
@@ -108,12 +107,6 @@ def best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
         for rank, hit in enumerate(ranked.hits, start=1):
             best[hit.chunk_id] = min(rank, best.get(hit.chunk_id, rank))
     return best
-
-
-FUSIONS: Final[Mapping[str, Callable[[Sequence[RankedList], RetrievalPreset], dict[int, float]]]] = {
-    "rrf": reciprocal_ranks,
-    "zscore": weighted_z_scores,
-}
 
 
 async def retrieve_chunks(

@@ -18,7 +18,6 @@ from schemas.values.queries import (
     RetrievedChunks,
     ValidatedChunks,
 )
-from schemas.values.runs import StageFailure
 from stages.queries.query_files import document_name
 from stages.reports.words import notices
 from store.corpora import works
@@ -125,14 +124,10 @@ class QueryView:
     """Caveats about the results of its run."""
 
     @property
-    def error(self) -> StageFailure | None:
-        """The last error of a job that did not succeed."""
-        return self.progress.error
-
-    @property
     def nearest(self) -> tuple[RerankedChunk, ...]:
         """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
-        is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
+        error = self.progress.error
+        is_refused = error is not None and error.category == FailureCategory.NOTHING_RELEVANT
         return self.reranked.chunks[:_NEAREST] if is_refused and self.reranked is not None else ()
 
     @property

@@ -105,7 +105,7 @@ async def test_values_that_are_there_already_or_cannot_be_chosen_change_nothing(
 
 async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: Connection) -> None:
     query = await a_question(connection, "expand")
-    with refused("step-not-ready", match="step 'consolidate' comes first"):
+    with refused("step-not-ready", match="stage 'consolidate' comes first"):
         await edit(connection, query.id, context=(1,), run=False)
     await stages.claim(connection, query.job_id, "embed", "worker", 60)
     with pytest.raises(StageRunningError):

@@ -161,13 +161,13 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(connection: Conne
 async def test_stages_that_cannot_run_are_refused_with_what_is_missing(connection: Connection) -> None:
     query = await a_question(connection, "expand")
     cases: list[tuple[str, dict[str, Any], str]] = [
-        ("embed", {"step": Step.RETRIEVE}, "step 'retrieve': step 'embed' comes first"),
+        ("embed", {"step": Step.RETRIEVE}, "stage 'retrieve': stage 'embed' comes first"),
         ("retrieve", {"first": "dance"}, "'dance' is not one of those up to 'generate'"),
         ("retrieve", {"first": "generate", "last": "retrieve"}, "'generate' is not one of those up to 'retrieve'"),
         ("retrieve", {"last": "dance"}, "has no stage 'dance'"),
-        ("retrieve", {"first": "rerank"}, "not ready for step 'rerank': step 'retrieve' comes first"),
-        ("retrieve", {"step": Step.ANSWER}, "step 'answer': step 'retrieve' comes first"),
-        ("rerank", {"step": Step.CONSOLIDATE}, "step 'consolidate': step 'retrieve' comes first"),
+        ("retrieve", {"first": "rerank"}, "not ready for stage 'rerank': stage 'retrieve' comes first"),
+        ("retrieve", {"step": Step.ANSWER}, "stage 'augment': stage 'retrieve' comes first"),
+        ("rerank", {"step": Step.CONSOLIDATE}, "stage 'consolidate': stage 'rerank' comes first"),
     ]
     for due, stages_asked, problem in cases:
         before = await chain(connection, query.job_id)
