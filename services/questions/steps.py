@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas.chains import readers_of, stages_of
 from schemas.errors import Refused
-from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
-from schemas.settings.run import FrozenSettings, thaw
+from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
+from schemas.settings.run import thaw
 from schemas.statuses import JobStatus, Priority, StageStatus
 from schemas.values.queries import Expansion, Origin
 from store.database import Connection
@@ -47,23 +47,15 @@ class Move(NamedTuple):
     run: RunOverview
     job: Job
     settings: Mapping[str, Mapping[str, Any]]
-    """Those of the run, as they are frozen."""
-    own: FrozenSettings
-    """The same, to read."""
+    """Those of the run, with the values of the preset."""
     name: str
     """Of the preset."""
-    preset: Preset
-    options: frozenset[str]
-    """Values that were chosen apart from the preset."""
+    is_same: bool
+    """Whether name and values are those of the query's run."""
     first: str | None
     """The first stage whose values differ from those of the query's run; None when none differs."""
     takes_default: bool
     """The query takes the default preset at its first search."""
-
-    @property
-    def is_same(self) -> bool:
-        """Whether name and values are those of the query's run."""
-        return (self.name, self.preset) == (self.run.request["preset"], self.own.preset)
 
 
 async def planned_move(
@@ -75,8 +67,7 @@ async def planned_move(
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
     settings = await runs.settings(connection, query.run_id)
-    frozen = thaw(settings)
-    own = frozen.preset
+    own = thaw(settings).preset
     assert own is not None
     takes_default = bool(job.inputs.get("takes_default"))
     options = frozenset(key for key in PRESET_SETTINGS if settings.get(key, {}).get("source") == "option")
@@ -97,14 +88,13 @@ async def planned_move(
         # One that was pasted, edited or skipped does not depend on the preset.
         if stored_expansion is not None and stored_expansion.origin is not Origin.MODEL:
             differing = differing[1:]
+    kept = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     return Move(
         run=run,
         job=job,
-        settings=settings,
-        own=frozen,
+        settings=kept | preset.snapshot(base_name, options=options | values.keys()),
         name=base_name,
-        preset=preset,
-        options=options | values.keys(),
+        is_same=(base_name, preset) == (run.request["preset"], own),
         first=differing[0] if differing else None,
         takes_default=takes_default and name is None and not values,
     )
@@ -113,13 +103,9 @@ async def planned_move(
 async def move(
     connection: Connection, query: StoredQuery, to: Move, *, chain: Sequence[str], first: str
 ) -> StoredQuery:
-    """The query with a job of these values: a new run is stored, with one job of these stages.
-
-    Its settings are those of the old run but for the preset, and the stages before `first` are carried over, with where
-    they come from. Answers stay with the query; the old job is cancelled when it is unfinished.
-
-    Raises Refused for a query whose run has others.
-    """
+    """The query with a job of these values, in a new run, and of these stages, of which those before `first` are
+    carried over. Answers stay with the query; the old job is cancelled when it is unfinished. Raises Refused for a
+    query whose run has others."""
     if to.run.jobs > 1:
         raise Refused(
             f"Query {query.id} is one of {to.run.jobs} that run r{to.run.id} asks by one preset and its values; "
@@ -128,14 +114,15 @@ async def move(
         )
     inputs = {name: value for name, value in to.job.inputs.items() if name != "takes_default" or to.takes_default}
     inputs["moved_from"] = query.job_id
-    own = {name: entry for name, entry in to.settings.items() if not is_preset_name(name)}
+    frozen = thaw(to.settings)
+    assert frozen.preset is not None
     new = await runs.store(
         connection,
         NewRun(
             kind="query",
             profile=to.run.profile,
-            settings=own | to.preset.snapshot(to.name, options=to.options),
-            settings_hash=content_hash([to.own.run.values(), to.preset.values()]),
+            settings=to.settings,
+            settings_hash=content_hash([frozen.run.values(), frozen.preset.values()]),
             request=to.run.request | {"preset": to.name},
             priority=Priority.INTERACTIVE,
             jobs=[NewJob(mode=to.job.mode, subject=to.job.subject, inputs=inputs, stages=chain)],
