@@ -1,7 +1,7 @@
 """`ragq ask` and `ragq search`: one question to a corpus, followed to its answer or to its passages."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -13,7 +13,6 @@ from cli.query import place_words, print_failure, print_outcome, query_json, so_
 from cli.submissions import queries_request, search_options
 from cli.watch import wait_until_idle
 from schemas.statuses import JobStatus
-from schemas.values.queries import RerankedChunk
 from services.new_runs import Submitted
 from services.submit import submit
 from stages.corpora.cut import SEPARATOR
@@ -21,10 +20,6 @@ from stages.corpora.works import WorkName
 from store.corpora import works
 from store.questions import queries
 from store.questions.query_runs import QueryView, query_view
-
-#: A search is over within about a second, so it is looked at more often than a run.
-_POLL_S: Final = 0.05
-
 
 #: The question, and what both commands can say about it.
 _question_options = together(
@@ -72,7 +67,7 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         ragq search "colour of black tea" --limit 1 --json
     """
     submitted = _submitted(**asked, no_expand=True, until="rerank")
-    shown = _followed(submitted.run_id, as_json=as_json, poll_s=_POLL_S)
+    shown = _followed(submitted.run_id, as_json=as_json)
     found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
     if as_json:
         print_json(query_json(shown) | {"passages": found[:limit], "found": len(found)})
@@ -80,9 +75,9 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         names = with_database(works.names, sorted({one.work_id for one in found}))
         for place, one in enumerate(found[:limit], start=1):
             work = names.get(one.work_id, WorkName("", ""))
-            of_work = place_words(work.title, _headings(one, work), one.pages, one.start_line, one.end_line)
-            title = f"{place}. {of_work}"
-            draw(Text(title, "bold"), f"{one.content.strip()}\n")
+            headings = one.heading_breadcrumbs.split(SEPARATOR) if one.heading_breadcrumbs else []
+            of_work = place_words(work.title, headings, one.pages, one.start_line, one.end_line)
+            draw(Text(f"{place}. {of_work}", "bold"), f"{one.content.strip()}\n")
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
         print_failure(shown)
@@ -100,20 +95,15 @@ def _submitted(question: Sequence[str], profile: str | None, values: Mapping[str
     return submitted
 
 
-def _followed(run_id: int, *, as_json: bool, poll_s: float | None = None) -> QueryView:
+def _followed(run_id: int, *, as_json: bool) -> QueryView:
     """The question when its job is idle. After Ctrl-C it names the command that prints the answer."""
     (query_id,) = with_database(queries.of_run, run_id)
     try:
-        wait_until_idle(run_id, beside=None if as_json else so_far, poll_s=poll_s)
+        wait_until_idle(run_id, beside=None if as_json else so_far)
     except SystemExit:
         print_text(f"`ragq query show {query_id}` prints what is stored for the question then.", err=True)
         raise
     return with_database(query_view, query_id)
-
-
-def _headings(passage: RerankedChunk, work: WorkName) -> list[str]:
-    above = passage.heading_breadcrumbs.split(SEPARATOR) if passage.heading_breadcrumbs else []
-    return above[1:] if above[:1] == [work.title] else above
 
 
 def _leave(shown: QueryView) -> None:

@@ -26,7 +26,7 @@ from store.runs.problems import ProblemKind, RunProblem, problems
 from store.runs.run_view import RunView, run_view, with_origin
 from store.views import RunState, run_scores, run_state
 
-_POLL_S = 0.5
+_POLL_S = 0.25
 _SHARE = 9.0
 #: Without a stage that ends, between two looks at what may be wrong.
 _LOOKS_EVERY_S = 5.0
@@ -84,13 +84,11 @@ def _shown(view: RunView, *, results: bool, as_json: bool) -> dict[str, Any]:
     return run_json(view, scores)
 
 
-def wait_until_idle(
-    run_id: int, *, all_jobs: bool = False, beside: Beside | None = None, poll_s: float | None = None
-) -> RunView:
+def wait_until_idle(run_id: int, *, all_jobs: bool = False, beside: Beside | None = None) -> RunView:
     """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130. The run has the
     jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal."""
     try:
-        return with_database(_until_rest, run_id, all_jobs, beside, poll_s or _POLL_S)
+        return with_database(_until_rest, run_id, all_jobs, beside)
     except KeyboardInterrupt:
         print_text(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
@@ -102,9 +100,7 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
     return await run_view(connection, run_id, job_ids=urgent)
 
 
-async def _until_rest(
-    connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None, poll_s: float
-) -> RunView:
+async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     started = looked = told = time.monotonic()
     screen, done, obstacle = console(err=True), 0, None
@@ -133,7 +129,7 @@ async def _until_rest(
                 if obstacle and obstacle != before:
                     screen.print(obstacle, highlight=False)
             # What takes long to read is read less often: watching costs the database a tenth of a connection.
-            await asyncio.sleep(max(poll_s, _SHARE * (now - began)))
+            await asyncio.sleep(max(_POLL_S, _SHARE * (now - began)))
     return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
 
 
