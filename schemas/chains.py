@@ -109,9 +109,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
     ("participant", "zero_shot"): tuple(stage for stage in _FEW_SHOT if stage.name in ("extract", "assemble", "score")),
     ("query", "answer"): (
         # Whether it asks is found at submission, and stored in the inputs of the job.
-        Stage("expand", "llm", "queries.Expansion", asks_llm=True).reading(
-            _QUERY_CHAT, "expansion.n expansion.max_tokens RAGQ_EXPANDER"
-        ),
+        Stage("expand", "llm", "queries.Expansion", asks_llm=True).reading(_QUERY_CHAT, "expansion.n RAGQ_EXPANDER"),
         Stage("embed", "model", "queries.EmbeddedQuery").reading(_TEXT_EMBEDDING),
         Stage("retrieve", "model", "queries.RetrievedChunks").reading(
             "retrieval.dense_limit retrieval.lexical_limit retrieval.lexical retrieval.bm25_k1 retrieval.bm25_b "

@@ -60,7 +60,7 @@ async def run_expand(work: Work) -> Expansion:
         chat=work.resampling_chat,
         model=asked_model(work),
         settings=work.settings,
-        preset=work.preset.expansion,
+        n=work.preset.expansion.n,
     )
 
 

@@ -18,8 +18,6 @@ class ExpansionPreset(SettingsGroup):
 
     n: Annotated[int, Ge(1), Le(10)] = 3
     """Number of search phrases."""
-    max_tokens: Annotated[int, Ge(0), Le(100_000)] = 0
-    """Maximum tokens of the expansion; one that is cut off there fails the job. 0 uses RAGQ_QUERY_MAX_TOKENS."""
 
 
 class RetrievalPreset(SettingsGroup):

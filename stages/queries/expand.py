@@ -8,7 +8,6 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
-from schemas.settings.preset import ExpansionPreset
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from schemas.values.queries import Expansion, Intent, Origin
@@ -129,24 +128,24 @@ def pasted_expansion(reply: str) -> Expansion:
 
 
 async def expand_query(
-    query: str, *, template: str, chat: ChatModel, model: str, settings: RunSettings, preset: ExpansionPreset
+    query: str, *, template: str, chat: ChatModel, model: str, settings: RunSettings, n: int
 ) -> Expansion:
     """Ask the model once for search phrases, a hypothetical answer (HyDE), the intent and the entities. Raises
     TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or not an
     object, ReplyShapeError when the object has the wrong shape, and the errors of the model's client unchanged."""
-    max_tokens = preset.max_tokens or settings.ragq.query_max_tokens or None
+    max_tokens = settings.ragq.query_max_tokens or None
     call = ChatCall(
         model=model,
-        messages=messages_of(_SYSTEM, expansion_prompt(query, preset.n, template=template)),
+        messages=messages_of(_SYSTEM, expansion_prompt(query, n, template=template)),
         temperature=settings.ragq.query_temperature,
         json_mode=True,
-        json_schema=expansion_json_schema(preset.n, max_tokens=max_tokens),
+        json_schema=expansion_json_schema(n, max_tokens=max_tokens),
         max_tokens=max_tokens,
         timeout_s=settings.ollama.timeout_seconds,
         purpose="expand query",
     )
-    reply = whole_reply(await chat.chat(call), token_setting="expansion.max_tokens")
-    return read_expansion(reply, origin=Origin.MODEL, n=preset.n)
+    reply = whole_reply(await chat.chat(call), token_setting="RAGQ_QUERY_MAX_TOKENS")
+    return read_expansion(reply, origin=Origin.MODEL, n=n)
 
 
 def expansion_prompt(query: str, n: int, *, template: str) -> str:

@@ -32,7 +32,6 @@ def settings(**groups: Mapping[str, Any]) -> RunSettings:
     return _with(RUN, **{name: _with(getattr(RUN, name), **values) for name, values in groups.items()})
 
 
-expansion = partial(_with, _PRESET.expansion)
 retrieval = partial(_with, _PRESET.retrieval)
 validation = partial(_with, _PRESET.validation)
 augmentation = partial(_with, _PRESET.augmentation)

@@ -15,7 +15,6 @@ from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
 from tests.refusals import failing
 from tests.stages.at_defaults import RUN
-from tests.stages.at_defaults import expansion as asked_expansion
 
 REPLY: dict[str, Any] = {
     "queries": ["oxidation of tea leaves", "why black tea is dark", "enzymes in withered leaves"],
@@ -112,9 +111,7 @@ def test_intents_are_read_in_any_case_any_text_is_one_and_empty_is_none() -> Non
 
 
 async def expand(chat: ScriptedChat, *, n: int = 3, template: str = TEMPLATE) -> Expansion:
-    return await expand_query(
-        "Why is black tea dark?", template=template, chat=chat, model="m", settings=RUN, preset=asked_expansion(n=n)
-    )
+    return await expand_query("Why is black tea dark?", template=template, chat=chat, model="m", settings=RUN, n=n)
 
 
 async def test_the_model_is_asked_once_under_a_schema() -> None:
