@@ -30,7 +30,6 @@ GROUPS: Final = [
 
 NOTICES: Final = {
     "saved": "The preset is saved. Submitted runs keep the values they had.",
-    "same": "Nothing was changed.",
     "default": "This is the default preset now.",
     "created": "The preset is created.",
     "deleted": "The preset is deleted.",
@@ -74,10 +73,7 @@ async def save(
         changed = "The preset was changed meanwhile. Compare your values with it, and save again to keep yours."
         return _page(request, stored, preset, filled=filled, description=description, wrong={"form": changed})
     try:
-        values = preset.preset.changed(filled, origin="form").values()
-        if (values, description) == (preset.preset.values(), preset.description or ""):
-            return RedirectResponse(f"/presets/{preset_id}?notice=same", 303)
-        await ctx.database.once(presets.change, preset.name, values, description=description)
+        await ctx.database.once(presets.change, preset.name, filled, description=description)
     except PresetValueError as error:
         return _page(request, stored, preset, filled=filled, description=description, wrong=_by_field(error))
     return RedirectResponse(f"/presets/{preset_id}?notice=saved", 303)
@@ -105,13 +101,10 @@ async def duplicate(
 
 
 @router.post("/presets/{preset_id:int}/delete")
-async def delete(request: Request, ctx: Context, preset_id: PathId) -> Response:
+async def delete(ctx: Context, preset_id: PathId) -> Response:
     """Delete the preset, unless it is the default."""
-    stored, preset = await _read(ctx, preset_id)
-    try:
-        await ctx.database.once(presets.delete, preset.name)
-    except Refused as error:
-        return _page(request, stored, preset, wrong={"form": str(error)})
+    _, preset = await _read(ctx, preset_id)
+    await ctx.database.once(presets.delete, preset.name)
     return RedirectResponse("/presets?notice=deleted", 303)
 
 

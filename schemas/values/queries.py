@@ -65,8 +65,6 @@ class EmbeddedQuery(Embedded):
 
     texts: tuple[QueryText, ...]
     """The original, then every MQE phrase, then HyDE if there is one."""
-    cut: tuple[int, ...] = ()
-    """The positions of those that were cut, from 0."""
 
 
 class Leg(StrEnum):

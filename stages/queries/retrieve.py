@@ -45,7 +45,7 @@ async def embed_query(
     timeout_s, dimension = embedding.query_embed_timeout_seconds, embedding.dimension
     found = await unit_vectors(texts, embedder=embedder, timeout_s=timeout_s, dimension=dimension)
     by = await embedded_by(embedder, [found], dimension=dimension)
-    return EmbeddedQuery(**dict(by), texts=kinds, cut=found.cut), found.vectors
+    return EmbeddedQuery(**dict(by), texts=kinds), found.vectors
 
 
 def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> tuple[FusedHit, ...]:
