@@ -11,7 +11,17 @@ from starlette.responses import JSONResponse
 
 from api.context import Context
 from api.event_streams import wait_until_idle
-from api.parameters import REPLAYED, Body, Keyed, PathId, Reply, StrictRoute, WithSettings, responds_at_once, with_example
+from api.parameters import (
+    REPLAYED,
+    Body,
+    Keyed,
+    PathId,
+    Reply,
+    StrictRoute,
+    WithSettings,
+    responds_at_once,
+    with_example,
+)
 from schemas.errors import QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
