@@ -285,11 +285,8 @@ def submit(
     Example:
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
         ragq submit --split paper-test --samples 3 --set MODEL_TEMPERATURE=0.7
-        ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
-        ragq submit --query "How is tea made?" --corpus shelf --name tea --wait
         ragq submit --query "How is tea made?" --corpus shelf --corpus archive --where "year>=2001" --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
-        ragq submit --split train --max-failures 10% --max-llm-calls 5000
         ragq submit --split paper-test --after r12 --notify https://hooks.example.org/ragq
         ragq submit --split paper-test --batch --set LLM_BACKEND=openai
         ragq submit --split paper-test --dry-run
