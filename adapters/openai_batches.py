@@ -24,11 +24,6 @@ _UNDER_WAY: Final = ("validating", "in_progress", "finalizing", "cancelling")
 _SECONDS: Final = 120.0
 
 
-class _Counts(BaseModel):
-    completed: int = 0
-    failed: int = 0
-
-
 class Batch(BaseModel):
     """What the provider says of a batch."""
 
@@ -36,7 +31,6 @@ class Batch(BaseModel):
     status: str
     created_at: float = 0.0
     metadata: dict[str, str] | None = None
-    request_counts: _Counts | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
     input_file_id: str | None = None
@@ -45,12 +39,6 @@ class Batch(BaseModel):
     def is_under_way(self) -> bool:
         """Whether more answers may come."""
         return self.status in _UNDER_WAY
-
-    @property
-    def answered(self) -> int:
-        """Calls that have an answer or failed."""
-        counts = self.request_counts or _Counts()
-        return counts.completed + counts.failed
 
     @property
     def answers(self) -> list[str]:

@@ -87,8 +87,7 @@ def _head(view: RunView) -> Iterator[Drawing]:
         yield Text(f"vocabulary {vocabulary}", style="dim")
     if view.limits is not None:
         yield Text(limits_in_words(view.limits), style="dim")
-    if view.batches is not None:
-        yield from (Text(words, style="yellow") for words in batches_in_words(view.batches))
+    yield from (Text(words, style="yellow") for words in batches_in_words(view.batches))
     if changed := _changed(view):
         yield Text(changed_in_words(changed, profile=overview.profile, run=f"r{overview.id}"), style="dim")
 

@@ -27,14 +27,11 @@ class Sent:
     status: str = "in_progress"
     output_file_id: str | None = None
     error_file_id: str | None = None
-    answered: int = 0
 
     @property
     def shown(self) -> dict[str, Any]:
         """As JSON has it."""
-        counts = {"total": len(self.lines), "completed": self.answered, "failed": 0}
-        hidden = {"lines", "answered"}
-        return {name: value for name, value in vars(self).items() if name not in hidden} | {"request_counts": counts}
+        return {name: value for name, value in vars(self).items() if name != "lines"}
 
 
 @dataclass
@@ -78,7 +75,6 @@ class Provider:
             body = {"error": {"message": "failed"}} if failed else self.completion(line["body"])
             response = {"status_code": 500 if failed else 200, "body": body}
             (errors if failed else answers).append({"custom_id": line["custom_id"], "response": response})
-        batch.answered = len(answers)
         for name, lines in (("output_file_id", answers), ("error_file_id", errors)):
             if lines:
                 setattr(batch, name, self.keep("".join(json.dumps(line) + "\n" for line in lines).encode()))

@@ -19,7 +19,7 @@ from stages.models import server_name
 from stages.texts.characters import storable
 from store.database import DATABASE_ERRORS, Database
 from store.runs import batches
-from store.runs.batches import BatchStatus, ClaimedBatch
+from store.runs.batches import ClaimedBatch
 from workers.leases import crash_point
 
 log = structlog.get_logger(__name__)
@@ -81,9 +81,7 @@ class BatchSender:
         if _is_refusal(status) and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
             await self._database.once(batches.end, batch, refused=note)
         else:
-            await self._database.once(
-                batches.change, batch, batch.status, provider_id=batch.provider_id, note=note, again_in_s=_AGAIN_S
-            )
+            await self._database.once(batches.change, batch, note=note, again_in_s=_AGAIN_S)
 
     async def _send(self, batch: ClaimedBatch) -> None:
         calls = await self._database.once(batches.calls, batch.id)
@@ -102,9 +100,7 @@ class BatchSender:
                 raise
             crash_point("after_begin", "batch", 1)
         log.info("batch_sent", batch=batch.id, calls=len(calls))
-        await self._database.once(
-            batches.change, batch, BatchStatus.SENT, provider_id=provider_id, again_in_s=self._look_s
-        )
+        await self._database.once(batches.change, batch, provider_id=provider_id, again_in_s=self._look_s)
 
     async def _look(self, batch: ClaimedBatch, provider_id: str) -> None:
         found = await self._provider.look(provider_id)
@@ -116,11 +112,9 @@ class BatchSender:
         if not found.is_under_way:
             await self._collect(batch, found)
             return
-        status = batch.status
-        if batch.is_to_cancel and status is not BatchStatus.CANCELLING:
+        if batch.is_to_cancel and found.status != "cancelling":
             await self._provider.cancel(provider_id)
-            status = BatchStatus.CANCELLING
-        await self._database.once(batches.change, batch, status, answered=found.answered, again_in_s=self._look_s)
+        await self._database.once(batches.change, batch, again_in_s=self._look_s)
 
     async def _collect(self, batch: ClaimedBatch, found: Batch) -> None:
         calls = dict(await self._database.once(batches.calls, batch.id))

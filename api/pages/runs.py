@@ -116,7 +116,7 @@ async def run_page(
         parts_of_list=-(-count // PAGE_JOBS),
         live_address=_address(f"/runs/{run_id}", state=state, part=part if part > 1 else None),
         flower=ctx.flower_url and ctx.flower_url.rstrip("/"),
-        waits=[*(() if view.batches is None else batches_in_words(view.batches)), *waits_in_words(view.jobs)],
+        waits=[*batches_in_words(view.batches), *waits_in_words(view.jobs)],
         told=None if view.notification is None else notification_in_words(view.notification),
     )
 

@@ -329,13 +329,10 @@ class LLMBatchTable(columns.Row, table=True):
     model: str = columns.text()
     hours: float
     calls: int
-    status: str = columns.text()
-    """A BatchStatus."""
     provider_id: str | None = columns.text()
-    answered: int
-    """Calls that the provider has answered, as it says."""
+    """Null until it is sent."""
     note: str | None = columns.text()
-    """Why the provider was not reached, or refused the batch."""
+    """Why the provider was not reached."""
     created_at: datetime = columns.now()
     sent_at: datetime | None = columns.time()
     ended_at: datetime | None = columns.time()

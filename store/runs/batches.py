@@ -6,10 +6,9 @@ deletes its call, so that it is stored once, whoever collects it again; then the
 call.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from pydantic import Field
@@ -29,32 +28,16 @@ MOST_CALLS: Final = 5_000
 _MOST_BYTES: Final = 80_000_000
 
 
-class BatchStatus(StrEnum):
-    """How far a batch is."""
-
-    GATHERED = "gathered"
-    """It is to be sent."""
-    SENT = "sent"
-    """The provider has it."""
-    CANCELLING = "cancelling"
-    """Its time is over; what the provider has answered by now is still collected."""
-    ENDED = "ended"
-    REFUSED = "refused"
-    """The provider took none of its calls."""
-
-
 class Batch(Value):
-    """A batch, as it is shown."""
+    """A batch that is not over, as it is shown."""
 
     id: int = Field(examples=[3])
     server: str = Field(examples=["https://api.example.org/v1"])
     model: str = Field(examples=["small-model"])
-    status: BatchStatus
     calls: int
-    answered: int
     sent_at: datetime | None
-    ended_at: datetime | None
     note: str | None
+    """Why the provider was not reached the last time."""
 
 
 class ClaimedBatch(NamedTuple):
@@ -62,8 +45,6 @@ class ClaimedBatch(NamedTuple):
 
     id: int
     name: str
-    model: str
-    status: BatchStatus
     provider_id: str | None
     is_to_cancel: bool
     """It may take no longer, or the jobs of all its calls are cancelled or deleted."""
@@ -127,8 +108,7 @@ HAVING max(created_at) < now() - $2 * interval '1 second' OR count(*) >= $3
 """
 
 MAKE: Final = """
-INSERT INTO llm_batch (name, server, model, hours, calls, status, answered, due_at)
-VALUES ($1, $2, $3, $4, 0, 'gathered', 0, now()) RETURNING id
+INSERT INTO llm_batch (name, server, model, hours, calls, due_at) VALUES ($1, $2, $3, $4, 0, now()) RETURNING id
 """
 
 FILL: Final = f"""
@@ -150,7 +130,7 @@ WHERE id = (
     SELECT id FROM llm_batch WHERE due_at <= now() AND server = $1 AND NOT id = ANY($4::bigint[])
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING id, name, model, status, provider_id,
+RETURNING id, name, provider_id,
           coalesce(sent_at + hours * interval '1 hour' < now(), false) OR NOT EXISTS (
               SELECT FROM llm_batch_call AS c
               JOIN llm_batch_stage AS s ON s.key = c.key JOIN job AS j ON j.id = s.job_id
@@ -163,12 +143,12 @@ CALLS: Final = "SELECT key, call FROM llm_batch_call WHERE batch_id = $1 ORDER B
 
 CHANGE: Final = """
 UPDATE llm_batch
-SET status = $2, provider_id = coalesce($3, provider_id), answered = coalesce($4, answered), note = $5,
-    sent_at = CASE WHEN $2 <> 'gathered' THEN coalesce(sent_at, now()) END,
-    ended_at = CASE WHEN $2 IN ('ended', 'refused') THEN now() END,
-    due_at = CASE WHEN $2 NOT IN ('ended', 'refused') THEN now() + $6::float8 * interval '1 second' END
+SET provider_id = coalesce($2, provider_id), note = $3, due_at = now() + $4::float8 * interval '1 second',
+    sent_at = CASE WHEN coalesce($2, provider_id) IS NOT NULL THEN coalesce(sent_at, now()) END
 WHERE id = $1 AND ended_at IS NULL RETURNING true
 """
+
+END: Final = "UPDATE llm_batch SET ended_at = now(), due_at = NULL WHERE id = $1 AND ended_at IS NULL RETURNING true"
 
 ANSWERED: Final = "DELETE FROM llm_batch_call WHERE key = $1 AND batch_id = $2 RETURNING call, served_by"
 
@@ -217,14 +197,10 @@ WHERE NOT EXISTS (SELECT FROM llm_batch_stage AS s WHERE s.key = c.key)
 
 OF_RUN: Final = f"""
 SELECT {", ".join(Batch.model_fields)} FROM llm_batch
-WHERE id IN (SELECT c.batch_id FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
+WHERE ended_at IS NULL
+  AND id IN (SELECT c.batch_id FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
              JOIN job AS j ON j.id = s.job_id WHERE j.run_id = $1)
 ORDER BY id
-"""
-
-UNSENT: Final = """
-SELECT count(DISTINCT c.key) FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
-JOIN job AS j ON j.id = s.job_id WHERE j.run_id = $1 AND c.batch_id IS NULL
 """
 
 
@@ -288,7 +264,7 @@ async def claim(
 ) -> ClaimedBatch | None:
     """Take a batch that is due. Nobody else does so for as many seconds: for one that is to be sent, or is sent."""
     row = await connection.fetchrow(CLAIM, server, begins_s, looks_s, list(other_than))
-    return None if row is None else ClaimedBatch(**{**dict(row), "status": BatchStatus(row["status"])})
+    return None if row is None else ClaimedBatch(**dict(row))
 
 
 async def calls(connection: Connection, batch_id: int) -> list[tuple[str, ChatCall]]:
@@ -299,15 +275,14 @@ async def calls(connection: Connection, batch_id: int) -> list[tuple[str, ChatCa
 async def change(
     connection: Connection,
     batch: ClaimedBatch,
-    status: BatchStatus,
     *,
     provider_id: str | None = None,
-    answered: int | None = None,
     note: str | None = None,
     again_in_s: float = 0.0,
 ) -> bool:
-    """Store how far a batch is, and when it is looked at again. False when somebody else has ended it."""
-    return await connection.fetchval(CHANGE, batch.id, status, provider_id, answered, note, again_in_s) is not None
+    """Store under which id the provider has a batch, and when it is looked at again. False when somebody else has ended
+    it."""
+    return await connection.fetchval(CHANGE, batch.id, provider_id, note, again_in_s) is not None
 
 
 async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, reply: ChatReply) -> bool:
@@ -326,8 +301,7 @@ async def end(connection: Connection, batch: ClaimedBatch, *, refused: str | Non
     """End a batch. The calls without an answer are sent singly by who needs them, or fail them with `refused`. Returns
     how many have no answer; 0 when somebody else has ended it."""
     async with connection.transaction():
-        status = BatchStatus.ENDED if refused is None else BatchStatus.REFUSED
-        if not await change(connection, batch, status, note=refused):
+        if not await connection.fetchval(END, batch.id):
             return 0
         if refused is None:
             done = await connection.execute(REST_SINGLY, batch.id)
@@ -345,28 +319,16 @@ async def release(connection: Connection) -> int:
     return len(due)
 
 
-class Waiting(Value):
-    """What stages of a run wait for."""
-
-    unsent: int
-    """Calls that belong to no batch yet."""
-    batches: tuple[Batch, ...]
-
-
-def batches_in_words(waiting: Waiting) -> list[str]:
+def batches_in_words(batches: Sequence[Batch]) -> list[str]:
     """What stages of a run wait for, a line each."""
-    lines = [f"{counted(waiting.unsent, 'call')} will be sent as a batch"] if waiting.unsent else []
-    for of in waiting.batches:
+    lines = []
+    for of in batches:
+        since = "to be sent" if of.sent_at is None else f"sent since {of.sent_at:%Y-%m-%d %H:%M} UTC"
         where = f"batch {of.id} of {counted(of.calls, 'call')} to {of.model} at {of.server}"
-        since = "" if of.sent_at is None else f" since {of.sent_at:%Y-%m-%d %H:%M} UTC, {of.answered} answered"
-        lines.append(f"{where}: {of.status}{since}" + (f" ({of.note})" if of.note else ""))
+        lines.append(f"{where}: {since}" + (f" ({of.note})" if of.note else ""))
     return lines
 
 
-async def of_run(connection: Connection, run_id: int) -> Waiting | None:
-    """What stages of a run wait for; None for a run whose calls are sent singly."""
-    if await hours(connection, run_id) is None:
-        return None
-    rows: list[Any] = await connection.fetch(OF_RUN, run_id)
-    unsent: int = await connection.fetchval(UNSENT, run_id)
-    return Waiting(unsent=unsent, batches=tuple(Batch(**dict(row)) for row in rows))
+async def of_run(connection: Connection, run_id: int) -> tuple[Batch, ...]:
+    """The batches that stages of a run wait for."""
+    return tuple(Batch(**dict(row)) for row in await connection.fetch(OF_RUN, run_id))

@@ -16,7 +16,7 @@ from stages.reports.score_table import mode_summaries
 from stages.reports.words import counted, notices
 from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs
-from store.runs.batches import Waiting
+from store.runs.batches import Batch
 from store.runs.failures import last_failures
 from store.runs.forks import Family, family
 from store.runs.jobs import StageRun
@@ -216,8 +216,8 @@ class RunView(Value):
     """Its limits and what counts towards them; null for a run without any."""
     cut_texts: int
     """Texts of all jobs that are longer than the embedder reads, and were cut."""
-    batches: Waiting | None
-    """The batches of calls of language models that its stages wait for; null where calls are sent singly."""
+    batches: tuple[Batch, ...]
+    """The batches of calls of language models that its stages wait for."""
     # What follows is read only where it is shown: a run that is watched is read twice a second.
     origin: RunOrigin = RunOrigin()
     """Where it was submitted and computed: versions, commits, hardware, models and servers."""

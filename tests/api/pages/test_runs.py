@@ -51,8 +51,9 @@ async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_tex
     call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
     await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
     await batches.ask_for(connection, shown.run_id, 24)
-    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.succeeded, stage="score")
+    claim: Any = SimpleNamespace(run_id=shown.run_id, job_id=shown.running, stage="score")
     await batches.register(connection, claim, "key", call, identity, 24)
+    await batches.gather(connection, identity.server, quiet_s=0)
 
     page = await see(client, f"/runs/{shown.run_id}")
     text = words(page)
@@ -66,7 +67,7 @@ async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_tex
     assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in text
     assert "LLMResponseParseError validation_parse" in text
     assert MODEL_REPLY not in page.text
-    assert "1 call will be sent as a batch" in text and "private" not in text
+    assert "of 1 call to small at https://api.example.org/v1: to be sent" in text and "private" not in text
     assert "tells https://hooks.example.org/… when it has finished or is paused" in text and "secret" not in text
     assert " 1 / 1 " in references and "Sleep" not in references
     assert f'sse-connect="/runs/{shown.run_id}/events"' in waiting
