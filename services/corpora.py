@@ -81,8 +81,9 @@ async def corpus_for_import(
             reads_tokens=reads_tokens,
             language=wanted,
         )
-    elif (original := await keeping.original_of(connection, found.id)) is not None:
-        raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
+    elif found.copy_of_id is not None:
+        of = (await corpora.corpus(connection, found.copy_of_id)).name
+        raise Refused(f"Corpus '{name}' is the copy of '{of}' and follows it. Import into '{of}'.")
     # Another import may have made it meanwhile, or taken its language.
     refuse_differences(found, settings, request)
     if wanted is not None and found.language is None:
@@ -217,8 +218,7 @@ async def reembed(
     that another model embeds, and for the model of the corpus itself."""
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
-        found = await keeping.copy_of(connection, of.id)
-        copy = await (_made(connection, of, settings) if found is None else corpora.corpus(connection, found[0]))
+        copy = await corpora.copy_of(connection, of.id) or await _made(connection, of, settings)
         works = await keeping.follow(connection, of.id, copy.id)
         run = await plan_corpus(connection, copy, settings)
     submitted = None if run is None else await submit_run(database, run, always_new=True)
@@ -229,12 +229,11 @@ async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettin
     """Let the copy of a corpus have its works too, embedded by the model of the copy: what it got, in words; None
     without a copy."""
     async with database.connection() as connection:
-        found = await keeping.copy_of(connection, of.id)
-        if found is None:
-            return None
-        model = embedder_settings(await corpora.corpus(connection, found[0]))
-    values = {name: str(value) for name, value in model.items()}
-    copy, _, submitted = await reembed(database, of.name, settings.with_values(values))
+        copy = await corpora.copy_of(connection, of.id)
+    if copy is None:
+        return None
+    values = {name: str(value) for name, value in embedder_settings(copy).items()}
+    _, _, submitted = await reembed(database, of.name, settings.with_values(values))
     run = "" if submitted is None else f", which r{submitted.run_id} embeds by {copy.model}"
     return f"'{copy.name}' has them too{run}."
 
@@ -246,18 +245,16 @@ async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSet
         command = f"ragq corpus delete {shlex.quote(of.name + _SUFFIX)}"
         raise Refused(f"There is a corpus '{of.name}{_SUFFIX}' that is no copy of it. `{command}` deletes it.")
     embedder = _embedder(settings)
-    async with connection.transaction():
-        copy = await corpora.make(
-            connection,
-            of.name + _SUFFIX,
-            **embedder,
-            embeds_headings=of.embeds_headings,
-            chunk_tokens=of.chunk_tokens,
-            reads_tokens=new_chunk_tokens(embedder["backend"], embedder["model"], None)[1],
-            language=of.language,
-        )
-        await keeping.link(connection, copy, of)
-    return copy
+    return await corpora.make(
+        connection,
+        of.name + _SUFFIX,
+        **embedder,
+        embeds_headings=of.embeds_headings,
+        chunk_tokens=of.chunk_tokens,
+        reads_tokens=new_chunk_tokens(embedder["backend"], embedder["model"], None)[1],
+        language=of.language,
+        copy_of_id=of.id,
+    )
 
 
 async def switch(database: Database, name: str, *, back: bool = False) -> StoredCorpus:
@@ -266,22 +263,21 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
     is so already, and unless the copy has a vector for each chunk of the corpus."""
     async with database.connection() as connection:
         of = await corpus_of_name(connection, name)
-        copied = await keeping.copy_of(connection, of.id)
-        if copied is None:
+        copy = await corpora.copy_of(connection, of.id)
+        if copy is None:
             command = f"ragq index reembed --corpus {shlex.quote(name)} --model MODEL"
             raise Refused(f"Corpus '{name}' has no copy. `{command}` makes one.")
-        copy_id, has_old_vectors = copied
-        if has_old_vectors is not back:
+        if copy.has_old_vectors is not back:
             state = "searched by the vectors of its copy already" if not back else "searched by its own vectors already"
             raise Refused(f"Corpus '{name}' is {state}.")
-        await keeping.follow(connection, of.id, copy_id)
-        await keeping.refuse_unless_embedded(connection, of.id, copy_id)
-        found = await connection.fetch(chunk_search.SEARCHED, [of.id, copy_id])
+        await keeping.follow(connection, of.id, copy.id)
+        await keeping.refuse_unless_embedded(connection, of.id, copy.id)
+        found = await connection.fetch(chunk_search.SEARCHED, [of.id, copy.id])
         indexed = [row["id"] for row in found if row["has_index"]]
     for one in indexed:
         await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
     try:
-        await database.once(keeping.exchange, of.id, copy_id)
+        await database.once(keeping.exchange, of.id, copy.id)
     finally:
         for one in indexed:
             await database.with_retry(partial(chunk_search.build_index, corpus_id=one), in_session=True)

@@ -18,24 +18,17 @@ from schemas.values.documents import Bibliography, StoredCorpus, WorkLines
 class CorpusTable(StoredCorpus, columns.Row, table=True):  # type: ignore[misc]
     """A set of works that is searched together, and the model that its chunks are embedded by."""
 
+    __table_args__ = (UniqueConstraint("copy_of_id"),)
+
     id: int = columns.serial()
     name: str = Field(unique=True)
+    copy_of_id: int | None = columns.reference("corpus.id", deleted="SET NULL")
+    has_old_vectors: bool = Field(sa_column_kwargs={"server_default": "false"})
     model_dtypes: list[str] = columns.array(default="{}")
     chunk_tokens: int = Field(sa_column_kwargs={"server_default": "0"})
     language: str | None = columns.text(ENGLISH)
     full_text: str | None = columns.text(ENGLISH)
     created_at: datetime = columns.now()
-
-
-class CorpusCopyTable(columns.Row, table=True):
-    """A corpus that has the works of another one, embedded by another model."""
-
-    __table_args__ = (UniqueConstraint("of_id"),)
-
-    corpus_id: int = columns.reference("corpus.id", primary_key=True)
-    of_id: int = columns.reference("corpus.id")
-    has_old_vectors: bool
-    """The other one has taken its vectors."""
 
 
 class WorkTable(Bibliography, columns.Row, table=True):  # type: ignore[misc]

@@ -278,6 +278,10 @@ class StoredCorpus(Value):
 
     id: int = Field(examples=[1])
     name: str = Field(examples=["default"])
+    copy_of_id: int | None = Field(default=None, examples=[None])
+    """The corpus whose works it has, embedded by another model; null for a corpus of its own."""
+    has_old_vectors: bool = False
+    """A copy that has given its vectors to its corpus, and has those of it."""
     backend: str = Field(examples=["huggingface"])
     model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
     model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])

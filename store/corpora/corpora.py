@@ -19,8 +19,8 @@ COLUMNS = ", ".join(StoredCorpus.model_fields)
 MAKE = """
 INSERT INTO corpus (
     name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens,
-    language, full_text, searchable_chunks
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0) ON CONFLICT (name) DO NOTHING
+    language, full_text, copy_of_id, searchable_chunks
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0) ON CONFLICT (name) DO NOTHING
 """
 
 # The first language stays.
@@ -105,13 +105,13 @@ async def make(
     chunk_tokens: int = 0,
     reads_tokens: int | None = None,
     language: str | None = ENGLISH,
+    copy_of_id: int | None = None,
 ) -> StoredCorpus:
     """The corpus of a name; it is made if there is none. One that is there is given as it is. Without a language it
     needs one by `take_language` before chunks are stored."""
     full_text = None if language is None else configuration_of(language)
-    await connection.execute(
-        *(MAKE, name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens), *(language, full_text)
-    )
+    made_with = (backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens, language, full_text)
+    await connection.execute(MAKE, name, *made_with, copy_of_id)
     found = await find(connection, name)
     assert found is not None
     return found
@@ -119,7 +119,16 @@ async def make(
 
 async def find(connection: Connection, name: str) -> StoredCorpus | None:
     """The corpus of a name."""
-    row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE name = $1", name)
+    return await _of(connection, "name", name)
+
+
+async def copy_of(connection: Connection, corpus_id: int) -> StoredCorpus | None:
+    """The copy of a corpus."""
+    return await _of(connection, "copy_of_id", corpus_id)
+
+
+async def _of(connection: Connection, column: str, value: str | int) -> StoredCorpus | None:
+    row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE {column} = $1", value)
     return None if row is None else StoredCorpus(**row)
 
 
@@ -134,10 +143,10 @@ def corpus_missing(corpus_id: int) -> DomainError:
 
 async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
     """The corpus of a number. Raises DomainError when there is none."""
-    row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE id = $1", corpus_id)
-    if row is None:
+    found = await _of(connection, "id", corpus_id)
+    if found is None:
         raise corpus_missing(corpus_id)
-    return StoredCorpus(**row)
+    return found
 
 
 async def take_language(connection: Connection, corpus_id: int, language: str) -> StoredCorpus:

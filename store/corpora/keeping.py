@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from schemas.errors import DuplicateWorkError, Refused
 from schemas.statuses import VectorStatus
-from schemas.values.documents import Bibliography, CutChunk, StoredCorpus
+from schemas.values.documents import Bibliography, CutChunk
 from store.corpora import corpora, postings, works
 from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows, withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold, insert, try_hold
@@ -230,10 +230,6 @@ async def _read(connection: Connection, segment_ids: Sequence[int]) -> list[Segm
     ]
 
 
-LINK: Final = "INSERT INTO corpus_copy (corpus_id, of_id, has_old_vectors) VALUES ($1, $2, false)"
-
-ORIGINAL: Final = "SELECT k.name FROM corpus_copy AS c JOIN corpus AS k ON k.id = c.of_id WHERE c.corpus_id = $1"
-
 # Works are alike when they have the same text, and chunks at the same lines.
 _CUTS: Final = """
 WITH cuts AS (
@@ -271,7 +267,8 @@ FROM pairs AS p JOIN chunk_vector AS o ON o.chunk_id = p.other_id WHERE v.chunk_
 EXCHANGE_MODELS: Final = """
 UPDATE corpus AS c
 SET backend = o.backend, model = o.model, model_digest = o.model_digest, model_dtypes = o.model_dtypes,
-    dimension = o.dimension, reads_tokens = o.reads_tokens
+    dimension = o.dimension, reads_tokens = o.reads_tokens,
+    has_old_vectors = c.has_old_vectors <> (c.copy_of_id IS NOT NULL)
 FROM corpus AS o WHERE c.id IN ($1, $2) AND o.id IN ($1, $2) AND c.id <> o.id
 """
 
@@ -281,26 +278,7 @@ UPDATE chunks SET tokens = NULL FROM works AS w
 WHERE w.id = chunks.work_id AND w.corpus_id IN ($1, $2) AND tokens IS NOT NULL
 """
 
-EXCHANGED: Final = "UPDATE corpus_copy SET has_old_vectors = NOT has_old_vectors WHERE corpus_id = $1"
-
 _BULK_SECONDS: Final = 3600.0
-
-
-async def link(connection: Connection, copy: StoredCorpus, of: StoredCorpus) -> None:
-    """Note that a corpus is the copy of another one."""
-    await connection.execute(LINK, copy.id, of.id)
-
-
-async def copy_of(connection: Connection, corpus_id: int) -> tuple[int, bool] | None:
-    """The copy of a corpus, and whether the corpus has taken its vectors, and it those of the corpus; None without."""
-    row = await connection.fetchrow("SELECT corpus_id, has_old_vectors FROM corpus_copy WHERE of_id = $1", corpus_id)
-    return None if row is None else (row["corpus_id"], row["has_old_vectors"])
-
-
-async def original_of(connection: Connection, corpus_id: int) -> str | None:
-    """The name of the corpus that this one is a copy of; None for a corpus of its own."""
-    name: str | None = await connection.fetchval(ORIGINAL, corpus_id)
-    return name
 
 
 async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
@@ -315,7 +293,7 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
                 connection,
                 copy_id,
                 NewWork(
-                    bibliography=Bibliography(**{name: work[name] for name in Bibliography.model_fields}),
+                    bibliography=Bibliography(**{name: work[name] for name in _FIELDS}),
                     source_path=work["source_path"],
                     markdown=work["markdown"],
                     original_hash=work["original_hash"],
@@ -351,4 +329,3 @@ async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None
             raise Refused("The works of the corpus were changed meanwhile. Run the same command again.")
         await connection.execute(EXCHANGE_MODELS, *both)
         await connection.execute(FORGET_TOKENS, *both, timeout=_BULK_SECONDS)
-        await connection.execute(EXCHANGED, copy_id)
