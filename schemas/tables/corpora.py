@@ -63,9 +63,6 @@ class OriginalTable(columns.Row, table=True):
     hash: str = Field(primary_key=True)
     """SHA-256 of its bytes."""
     content: bytes
-    size: int = columns.long()
-    """Bytes."""
-    created_at: datetime = columns.now()
 
 
 class ChunkTable(WorkLines, columns.Row, table=True):  # type: ignore[misc]

@@ -209,7 +209,7 @@ async def embedding_runs(connection: Connection, corpus_id: int, *, limit: int) 
     return [row["run_id"] for row in await connection.fetch(EMBEDDING_RUNS, corpus_id, limit)]
 
 
-KEEP_ORIGINAL = "INSERT INTO original (hash, content, size) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+KEEP_ORIGINAL = "INSERT INTO original (hash, content) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 
 DROP_ORIGINALS = """
 DELETE FROM original AS o
@@ -238,7 +238,7 @@ async def drop_unused(connection: Connection) -> None:
 async def keep_original(connection: Connection, original: bytes) -> str:
     """Store a file, once. Its hash: SHA-256, in hexadecimal."""
     named = sha256(original).hexdigest()
-    await connection.execute(KEEP_ORIGINAL, named, original, len(original), timeout=BULK_SECONDS)
+    await connection.execute(KEEP_ORIGINAL, named, original, timeout=BULK_SECONDS)
     return named
 
 

@@ -309,8 +309,8 @@ def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
 
 # A job keeps the work that it made until the file of that work is imported again.
 LINES = """
-SELECT j.id AS job_id, j.inputs ->> 'name' AS name, p.name AS corpus, o.size, c.output ->> 'format' AS format,
-       (c.output ->> 'pages')::integer AS pages, w.id AS work_id, w.title,
+SELECT j.id AS job_id, j.inputs ->> 'name' AS name, p.name AS corpus, length(o.content) AS size,
+       c.output ->> 'format' AS format, (c.output ->> 'pages')::integer AS pages, w.id AS work_id, w.title,
        jsonb_array_length(k.output -> 'chunk_ids') AS chunks, (k.output ->> 'skipped_chunks')::integer AS skipped_chunks
 FROM job AS j
 LEFT JOIN corpus AS p ON p.id = (j.inputs ->> 'corpus_id')::bigint
