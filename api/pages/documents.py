@@ -130,7 +130,7 @@ async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part
         prompt=prompt,
         show=show,
         headings=headings[(part - 1) * size : part * size],
-        actions=[action for action in RepairAction if action is not RepairAction.NO_CHANGE],
+        actions=list(RepairAction),
         part=part,
         parts_of_list=-(-count // size),
         **shown,
