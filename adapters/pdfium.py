@@ -132,28 +132,18 @@ def _lines(text_page: pdfium.PdfTextPage) -> Iterator[dict[str, Any]]:
 
 
 def _line(text_page: pdfium.PdfTextPage, start: int, text: list[str]) -> dict[str, Any]:
-    sizes: Counter[float] = Counter()
-    bold = fixed = letters = 0
-    box = (float("inf"), float("inf"), float("-inf"))
-    for at, letter in enumerate(text, start=start):
-        if letter.isspace():
-            continue
-        letters += 1
-        left, bottom, right, top = _loose_box(text_page, at)
-        box = (min(box[0], left), min(box[1], bottom), max(box[2], right))
-        sizes[round(top - bottom, 1)] += 1
-        is_bold, is_fixed = _font(text_page, at)
-        bold += is_bold
-        fixed += is_fixed
-    left, bottom, right = box if letters else (0.0, 0.0, 0.0)
+    places = [at for at, letter in enumerate(text, start=start) if not letter.isspace()]
+    boxes = [_loose_box(text_page, at) for at in places]
+    fonts = [_font(text_page, at) for at in places]
+    sizes = Counter(round(top - bottom, 1) for _, bottom, _, top in boxes)
     return {
         "text": _plain("".join(text)),
         "size": sizes.most_common(1)[0][0] if sizes else 0.0,
-        "left": round(left, 1),
-        "right": round(right, 1),
-        "bottom": round(bottom, 1),
-        "is_bold": letters > 0 and 10 * bold >= 9 * letters,
-        "is_fixed": letters > 0 and fixed == letters,
+        "left": round(min((left for left, _, _, _ in boxes), default=0.0), 1),
+        "right": round(max((right for _, _, right, _ in boxes), default=0.0), 1),
+        "bottom": round(min((bottom for _, bottom, _, _ in boxes), default=0.0), 1),
+        "is_bold": bool(places) and 10 * sum(is_bold for is_bold, _ in fonts) >= 9 * len(places),
+        "is_fixed": bool(places) and all(is_fixed for _, is_fixed in fonts),
     }
 
 
