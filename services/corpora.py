@@ -129,8 +129,9 @@ def embedding_loss(corpus: CorpusView) -> str:
 
 async def delete_corpus(connection: Connection, corpus_id: int) -> None:
     """Delete a corpus: its works, chunks and vectors, and every question asked of it with all that was computed. Needs
-    a connection outside of a transaction. Raises StageRunningError while a stage of one of its questions runs; nothing
-    is deleted then."""
+    a connection outside of a transaction. Raises DomainError without such a corpus, and StageRunningError while a stage
+    of one of its questions runs; nothing is deleted then."""
+    await corpora.corpus(connection, corpus_id)
     async with connection.transaction():
         for query_id in await queries.hold_corpus(connection, corpus_id):
             await query_runs.delete_query(connection, query_id)
@@ -139,7 +140,9 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
 
 
 async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> None:
-    """Remove works of a corpus, all or none. Raises Refused with every number that is no work of it."""
+    """Remove works of a corpus, all or none. Raises DomainError without such a corpus, and Refused with every number
+    that is no work of it."""
+    await corpora.corpus(connection, corpus_id)
     async with connection.transaction():
         ids = sorted(set(work_ids))
         if missing := [str(one) for one in ids if not await works.remove(connection, corpus_id, one)]:

@@ -76,9 +76,7 @@ async def corpus_page(
 @router.post("/corpora/{corpus_id:int}/delete")
 async def delete(ctx: Context, corpus_id: PathId) -> Response:
     """Delete the corpus with everything in it, and the questions that were asked of it."""
-    async with ctx.database.connection() as connection:
-        await corpora.corpus(connection, corpus_id)
-        await delete_corpus(connection, corpus_id)
+    await ctx.database.once(delete_corpus, corpus_id)
     return RedirectResponse("/corpora", 303)
 
 

@@ -65,9 +65,7 @@ async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
 
     409 while a stage of one of these questions is running; nothing is deleted then.
     """
-    async with ctx.database.connection() as connection:
-        await corpora.corpus(connection, corpus_id)
-        await delete_corpus(connection, corpus_id)
+    await ctx.database.once(delete_corpus, corpus_id)
 
 
 @router.get("/{corpus_id:int}/works")
@@ -99,9 +97,7 @@ async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -
     404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
     then. Answers that cite a removed work keep their text.
     """
-    async with ctx.database.connection() as connection:
-        await corpora.corpus(connection, corpus_id)
-        await delete_works(connection, corpus_id, body.work_ids)
+    await ctx.database.once(delete_works, corpus_id, body.work_ids)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])
