@@ -1,20 +1,17 @@
 """How works are stored with their chunks, or replaced with their chunks."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, auto
 from hashlib import sha256
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, Final
 
 from schemas.errors import DuplicateWorkError, Refused
 from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, CutChunk
-from store.corpora import corpora, postings, works
-from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows, withdraw_work
+from store.corpora import corpora, works
+from store.corpora.postings import MOST_CHUNKS, add_segment, chunks_of, withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold, insert, try_hold
 
 _FIELDS = tuple(Bibliography.model_fields)
@@ -157,11 +154,6 @@ _SECONDS: Final = 120.0
 HOLD_CORPUS = "SELECT id FROM corpus WHERE id = $1 FOR KEY SHARE"
 
 SIZES = "SELECT id, chunks, live FROM posting_segment WHERE corpus_id = $1 ORDER BY id"
-SEGMENTS = "SELECT id, chunk_ids, lengths FROM posting_segment WHERE id = ANY($1::bigint[]) ORDER BY id"
-ROWS = f"""
-SELECT segment_id, {", ".join(Row._fields)} FROM posting
-WHERE segment_id = ANY($1::bigint[]) ORDER BY segment_id
-"""
 DELETE = "DELETE FROM posting_segment WHERE id = ANY($1::bigint[])"
 
 # The rows of merged segments leave room for the next ones. A process that already does it is not waited for.
@@ -210,24 +202,11 @@ async def _merge_next(connection: Connection, corpus_id: int) -> bool:
         chosen = to_merge([tuple(row) for row in await connection.fetch(SIZES, corpus_id)])
         if not chosen:
             return False
-        segments = await _read(connection, chosen)
-        new = await asyncio.to_thread(postings.merged, segments)
+        chunks = await chunks_of(connection, chosen)
         await connection.execute(DELETE, chosen)
-        if len(new.chunk_ids):
-            await add_segment(connection, corpus_id, new)
+        if chunks:
+            await add_segment(connection, corpus_id, chunks)
         return True
-
-
-async def _read(connection: Connection, segment_ids: Sequence[int]) -> list[Segment]:
-    found = await connection.fetch(ROWS, segment_ids, timeout=_SECONDS)
-    rows = {
-        segment_id: [Row(*row[1:]) for row in of_segment]
-        for segment_id, of_segment in groupby(map(tuple, found), key=itemgetter(0))
-    }
-    return [
-        of_rows(row["chunk_ids"], row["lengths"], rows.get(row["id"], []))
-        for row in await connection.fetch(SEGMENTS, segment_ids)
-    ]
 
 
 # Works are alike when they have the same text, and chunks at the same lines.

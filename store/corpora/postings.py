@@ -1,9 +1,9 @@
 """The postings of a corpus: in segments, one per batch at first, each with its chunks and rows of terms."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
 from math import log
 from typing import Any, Final, NamedTuple, TypeAlias
 from zlib import crc32
@@ -30,7 +30,6 @@ FREQUENCIES: Final = np.dtype("u1")
 # One row for each term would take three times the room: most terms are in one chunk or two.
 _ROW_BYTES: Final = 1000
 _TERM_BYTES: Final = 10
-_POSTING_BYTES: Final = PLACES.itemsize + FREQUENCIES.itemsize
 
 _SECONDS: Final = 120.0
 
@@ -40,6 +39,18 @@ _SECONDS: Final = 120.0
 WITH_CHUNKS = """
 SELECT id, chunk_ids, lengths FROM posting_segment
 WHERE corpus_id = $1 AND live > 0 AND first_chunk_id <= $3 AND last_chunk_id >= $2
+"""
+
+SEGMENTS = "SELECT chunk_ids, lengths FROM posting_segment WHERE id = ANY($1::bigint[])"
+
+COUNTED = """
+SELECT c.id, t.terms, t.frequencies
+FROM chunks AS c CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(lexeme), '{}') AS terms,
+           coalesce(array_agg(cardinality(positions)), '{}') AS frequencies
+    FROM unnest(c.content_tsvector)
+) AS t
+WHERE c.id = ANY($1::bigint[]) ORDER BY c.id
 """
 
 WITHDRAW = "UPDATE posting_segment SET lengths = $2, live = live - $3 WHERE id = $1"
@@ -53,83 +64,22 @@ class CountedChunk(NamedTuple):
     frequencies: Sequence[int]
 
 
-class Row(NamedTuple):
-    """The postings of the terms of one bucket."""
+_Postings: TypeAlias = dict[str, tuple[bytearray, bytearray]]
+"""For each term the places of its chunks in the segment, and how often each of them has it, as they are stored."""
 
-    bucket: int
-    terms: list[str]
-    ends: list[int]
-    """For each term, the end of its postings; they begin where those of the term before end."""
-    places: bytes
-    """Of each posting, the place of its chunk in the segment."""
-    frequencies: bytes
-    """Of each posting, how often the chunk has the term, less one."""
+ROW: Final = ("bucket", "terms", "ends", "places", "frequencies")
 
 
-@dataclass(frozen=True)
-class Segment:
-    """The postings of up to MOST_CHUNKS chunks."""
-
-    chunk_ids: NDArray[np.int64]
-    lengths: NDArray[np.int32]
-    """Terms of each chunk, with repetitions, or WITHDRAWN."""
-    terms: list[str]
-    ends: NDArray[np.int64]
-    """As in a row; so are the other two."""
-    places: NDArray[np.int64]
-    frequencies: NDArray[np.uint8]
-
-    @property
-    def live(self) -> int:
-        """Chunks that can be found."""
-        return int(np.count_nonzero(self.lengths != WITHDRAWN))
-
-
-def of_chunks(chunks: Sequence[CountedChunk]) -> Segment:
-    """The segment of chunks."""
-    number: dict[str, int] = {}
-    return _segment(
-        np.array([chunk.id for chunk in chunks], dtype=np.int64),
-        np.array([sum(chunk.frequencies) for chunk in chunks], dtype=np.int32),
-        number,
-        _numbered(chain.from_iterable(chunk.terms for chunk in chunks), number),
-        np.repeat(np.arange(len(chunks)), [len(chunk.terms) for chunk in chunks]),
-        np.fromiter((frequency - 1 for chunk in chunks for frequency in chunk.frequencies), dtype=np.uint8),
-    )
-
-
-def of_rows(chunk_ids: bytes, lengths: bytes, rows: Sequence[Row]) -> Segment:
-    """A stored segment."""
-    counts = [np.diff(row.ends, prepend=0) for row in rows]
-    return Segment(
-        chunk_ids=np.frombuffer(chunk_ids, IDS).astype(np.int64),
-        lengths=np.frombuffer(lengths, LENGTHS).astype(np.int32),
-        terms=[term for row in rows for term in row.terms],
-        ends=np.cumsum(np.concatenate([np.zeros(0, np.int64), *counts])),
-        places=np.frombuffer(b"".join(row.places for row in rows), PLACES).astype(np.int64),
-        frequencies=np.frombuffer(b"".join(row.frequencies for row in rows), FREQUENCIES),
-    )
-
-
-def merged(segments: Sequence[Segment]) -> Segment:
-    """One segment of the chunks of several that can be found. Together they are at most MOST_CHUNKS."""
-    live = [segment.lengths != WITHDRAWN for segment in segments]
-    number: dict[str, int] = {}
-    first = 0
-    numbers, places, frequencies = [], [], []
-    for segment, is_live in zip(segments, live, strict=True):
-        kept = is_live[segment.places]
-        of_terms = _numbered(segment.terms, number)
-        numbers.append(np.repeat(of_terms, np.diff(segment.ends, prepend=0))[kept])
-        places.append((first + np.cumsum(is_live) - 1)[segment.places[kept]])
-        frequencies.append(segment.frequencies[kept])
-        first += segment.live
-    return _segment(
-        np.concatenate([segment.chunk_ids[kept] for segment, kept in zip(segments, live, strict=True)]),
-        np.concatenate([segment.lengths[kept] for segment, kept in zip(segments, live, strict=True)]),
-        number,
-        *map(np.concatenate, (numbers, places, frequencies)),
-    )
+def postings_of(chunks: Iterable[CountedChunk]) -> _Postings:
+    """The postings of the chunks of a segment."""
+    found: defaultdict[str, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
+    for number, chunk in enumerate(chunks):
+        place = number.to_bytes(PLACES.itemsize, "big")
+        for term, frequency in zip(chunk.terms, chunk.frequencies, strict=True):
+            places, frequencies = found[term]
+            places += place
+            frequencies.append(frequency - 1)
+    return found
 
 
 def bucket_hash(term: str) -> int:
@@ -137,46 +87,58 @@ def bucket_hash(term: str) -> int:
     return crc32(term.encode())
 
 
-def rows(segment: Segment, buckets: int) -> Iterator[Row]:
-    """The rows of a segment; terms that no chunk has are in none."""
-    by_bucket: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
-    ends = segment.ends.tolist()
-    for term, start, end in zip(segment.terms, [0, *ends], ends, strict=False):
-        if start < end:
-            by_bucket[bucket_hash(term) % buckets].append((term, start, end))
-    places, frequencies = segment.places.astype(PLACES).tobytes(), segment.frequencies.tobytes()
-    for bucket, found in sorted(by_bucket.items()):
-        yield Row(
-            bucket,
-            [term for term, _, _ in found],
-            list(accumulate(end - start for _, start, end in found)),
-            b"".join(places[PLACES.itemsize * start : PLACES.itemsize * end] for _, start, end in found),
-            b"".join(frequencies[start:end] for _, start, end in found),
-        )
+def rows(found: _Postings, buckets: int) -> Iterator[tuple[int, list[str], list[int], bytes, bytes]]:
+    """The columns ROW of each bucket that has a term."""
+    by_bucket: defaultdict[int, list[str]] = defaultdict(list)
+    for term in found:
+        by_bucket[bucket_hash(term) % buckets].append(term)
+    for bucket, terms in sorted(by_bucket.items()):
+        of_terms = [found[term] for term in terms]
+        ends = list(accumulate(len(frequencies) for _, frequencies in of_terms))
+        places, frequencies = (b"".join(parts) for parts in zip(*of_terms, strict=True))
+        yield bucket, terms, ends, places, frequencies
 
 
-async def add_segment(connection: Connection, corpus_id: int, segment: Segment) -> None:
-    """Store a segment that has chunks. Needs a transaction."""
-    size = sum(map(len, segment.terms)) + _TERM_BYTES * len(segment.terms) + _POSTING_BYTES * len(segment.places)
+async def add_segment(connection: Connection, corpus_id: int, chunks: Sequence[CountedChunk]) -> None:
+    """Store the segment of up to MOST_CHUNKS chunks. Needs a transaction."""
+    found = await asyncio.to_thread(postings_of, chunks)
+    size = sum(
+        len(term) + _TERM_BYTES + len(places) + len(frequencies) for term, (places, frequencies) in found.items()
+    )
     buckets = 1 + size // _ROW_BYTES
+    ids = [chunk.id for chunk in chunks]
     segment_id = await insert(
         connection,
         "posting_segment",
         corpus_id=corpus_id,
-        chunks=len(segment.chunk_ids),
-        live=segment.live,
-        first_chunk_id=int(segment.chunk_ids.min()),
-        last_chunk_id=int(segment.chunk_ids.max()),
-        chunk_ids=segment.chunk_ids.astype(IDS).tobytes(),
-        lengths=segment.lengths.astype(LENGTHS).tobytes(),
+        chunks=len(ids),
+        live=len(ids),
+        first_chunk_id=min(ids),
+        last_chunk_id=max(ids),
+        chunk_ids=np.array(ids, IDS).tobytes(),
+        lengths=np.array([sum(chunk.frequencies) for chunk in chunks], LENGTHS).tobytes(),
         buckets=buckets,
     )
     await connection.copy_records_to_table(
         "posting",
-        columns=("segment_id", *Row._fields),
-        records=((segment_id, *row) for row in rows(segment, buckets)),
+        columns=("segment_id", *ROW),
+        records=((segment_id, *row) for row in rows(found, buckets)),
         timeout=_SECONDS,
     )
+
+
+async def counted(connection: Connection, chunk_ids: Sequence[int]) -> list[CountedChunk]:
+    """Chunks as their full text counts them."""
+    return [CountedChunk(*row) for row in await connection.fetch(COUNTED, chunk_ids, timeout=_SECONDS)]
+
+
+async def chunks_of(connection: Connection, segment_ids: Sequence[int]) -> list[CountedChunk]:
+    """The chunks of segments that can be found."""
+    ids: list[int] = []
+    for row in await connection.fetch(SEGMENTS, segment_ids):
+        is_live = np.frombuffer(row["lengths"], LENGTHS) != WITHDRAWN
+        ids += np.frombuffer(row["chunk_ids"], IDS)[is_live].tolist()
+    return await counted(connection, ids)
 
 
 async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[int]) -> None:
@@ -190,26 +152,6 @@ async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[i
             await connection.execute(WITHDRAW, row["id"], lengths.tobytes(), int(np.count_nonzero(gone)))
 
 
-def _numbered(terms: Iterable[str], number: dict[str, int]) -> NDArray[np.int64]:
-    """The number of each term; new ones get the next."""
-    return np.fromiter((number.setdefault(term, len(number)) for term in terms), dtype=np.int64)
-
-
-def _segment(
-    chunk_ids: NDArray[np.int64],
-    lengths: NDArray[np.int32],
-    terms: Iterable[str],
-    numbers: NDArray[np.int64],
-    places: NDArray[np.int64],
-    frequencies: NDArray[np.uint8],
-) -> Segment:
-    """A segment of postings by the numbers of their terms; those of a term stay in their order."""
-    terms = list(terms)
-    order = np.argsort(numbers, kind="stable")
-    ends = np.cumsum(np.bincount(numbers, minlength=len(terms)))
-    return Segment(chunk_ids, lengths, terms, ends, places[order], frequencies[order])
-
-
 ChunkVectors: TypeAlias = dict[int, NDArray[np.float32]]
 """One vector per chunk, by the chunk's id."""
 
@@ -221,17 +163,11 @@ WITH embedded AS (
     FROM unnest($2::bigint[]) WITH ORDINALITY AS n (chunk_id, place), stage_vector AS v, works AS w
     WHERE c.id = n.chunk_id AND c.vector_status = '{VectorStatus.TO_VEC}' AND w.id = c.work_id AND w.corpus_id = $1
       AND v.attempt_id = $3 AND v.ordinal = n.place - 1 AND cardinality($2) = (SELECT vectors FROM embedded)
-    RETURNING c.id, v.vector, c.content_tsvector
+    RETURNING c.id, v.vector
 ), vectors AS (
     INSERT INTO chunk_vector (chunk_id, corpus_id, vector) SELECT id, $1, vector FROM chosen
 )
-SELECT e.vectors, c.id, t.terms, t.frequencies
-FROM embedded AS e LEFT JOIN chosen AS c ON true LEFT JOIN LATERAL (
-    SELECT coalesce(array_agg(lexeme), '{{}}') AS terms,
-           coalesce(array_agg(cardinality(positions)), '{{}}') AS frequencies
-    FROM unnest(c.content_tsvector)
-) AS t ON true
-ORDER BY c.id
+SELECT e.vectors, c.id FROM embedded AS e LEFT JOIN chosen AS c ON true
 """
 
 COUNT_SEARCHABLE = "UPDATE corpus SET searchable_chunks = searchable_chunks + $2 WHERE id = $1"
@@ -263,9 +199,9 @@ async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Seq
         found = await connection.fetch(MAKE_SEARCHABLE, corpus_id, list(chunk_ids), attempt_id)
         if found[0]["vectors"] != len(chunk_ids):
             raise ValueError(f"{len(chunk_ids)} chunks came with {found[0]['vectors']} vectors.")
-        new = [CountedChunk(row["id"], row["terms"], row["frequencies"]) for row in found if row["id"] is not None]
+        new = await counted(connection, [row["id"] for row in found if row["id"] is not None])
         for first in range(0, len(new), MOST_CHUNKS):
-            await add_segment(connection, corpus_id, of_chunks(new[first : first + MOST_CHUNKS]))
+            await add_segment(connection, corpus_id, new[first : first + MOST_CHUNKS])
         if new:
             # Batches of one corpus wait for each other from here to the end of the transaction.
             await connection.execute(COUNT_SEARCHABLE, corpus_id, len(new))

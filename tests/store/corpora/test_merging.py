@@ -12,7 +12,7 @@ from store.corpora import corpora, keeping
 from store.corpora import postings as stored_postings
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.keeping import to_merge
-from store.corpora.postings import Segment, make_searchable, withdraw_work
+from store.corpora.postings import CountedChunk, make_searchable, withdraw_work
 from store.database import Connection, Database
 from tests.store.scored import counted
 from tests.store.small_corpora import embed_and_publish, embed_waiting, embedded, expected, postings, small_corpus
@@ -165,16 +165,16 @@ async def test_a_merge_waits_for_no_batch_and_is_left_to_the_next_one_while_a_wo
 
 async def test_a_work_replaced_during_a_merge_is_not_in_it(wide: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     has_read, may_write = threading.Event(), threading.Event()
-    merged = stored_postings.merged
+    postings_of = stored_postings.postings_of
 
-    def slowly(segments: Sequence[Segment]) -> Segment:
+    def slowly(chunks: Sequence[CountedChunk]) -> dict[str, tuple[bytearray, bytearray]]:
         has_read.set()
         assert may_write.wait(20)
-        return merged(segments)
+        return postings_of(chunks)
 
-    monkeypatch.setattr(stored_postings, "merged", slowly)
     async with wide.connection() as merger, wide.connection() as replacing, asyncio.timeout(20):
         corpus_id, work_ids = await published(merger, 16)
+        monkeypatch.setattr(stored_postings, "postings_of", slowly)
         merge = asyncio.create_task(keeping.merge(merger, corpus_id))
         await asyncio.to_thread(has_read.wait, 20)
         replacement = asyncio.create_task(withdrawn(replacing, work_ids[0]))

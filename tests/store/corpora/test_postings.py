@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from store.corpora import postings
-from store.corpora.postings import IDS, LENGTHS, MOST_CHUNKS, WITHDRAWN, CountedChunk, Segment
+from store.corpora.postings import MOST_CHUNKS, PLACES, CountedChunk
 from store.database import Connection
 from tests.store.small_corpora import SearchableChunk, embed_and_publish, embedded, store_corpus, store_waiting
 from tests.store.small_corpora import postings as stored_postings
@@ -31,51 +31,27 @@ def listed(chunks: Sequence[CountedChunk]) -> list[Posting]:
     return sorted((c.id, *posting) for c in chunks for posting in zip(c.terms, c.frequencies, strict=True))
 
 
-def stored(segment: Segment, *, buckets: int = 3) -> Segment:
-    """The segment after it was in Postgres."""
-    rows = list(postings.rows(segment, buckets))
-    assert all(postings.bucket_hash(term) % buckets == row.bucket for row in rows for term in row.terms)
-    return postings.of_rows(segment.chunk_ids.astype(IDS).tobytes(), segment.lengths.astype(LENGTHS).tobytes(), rows)
-
-
-def unpacked(segment: Segment) -> list[Posting]:
-    terms = np.repeat(np.array(segment.terms, dtype=object), np.diff(segment.ends, prepend=0))
-    chunk_ids = segment.chunk_ids[segment.places].tolist()
-    return sorted(zip(chunk_ids, terms, (segment.frequencies.astype(int) + 1).tolist(), strict=True))
+def unpacked(chunks: Sequence[CountedChunk], *, buckets: int = 3) -> list[Posting]:
+    """The postings of a segment of these chunks as they are in its rows."""
+    found: list[Posting] = []
+    for bucket, terms, ends, places, frequencies in postings.rows(postings.postings_of(chunks), buckets):
+        assert all(postings.bucket_hash(term) % buckets == bucket for term in terms)
+        of_terms = [term for term, count in zip(terms, np.diff(ends, prepend=0), strict=True) for _ in range(count)]
+        ids = [chunks[place].id for place in np.frombuffer(places, PLACES)]
+        found += zip(ids, of_terms, [frequency + 1 for frequency in frequencies], strict=True)
+    return sorted(found)
 
 
 @given(COUNTED)
 def test_a_segment_has_the_postings_of_its_chunks(chunks: list[dict[str, int]]) -> None:
-    segment = postings.of_chunks(counted(chunks))
-
-    assert unpacked(stored(segment)) == listed(counted(chunks))
-    assert segment.lengths.tolist() == [sum(chunk.values()) for chunk in chunks]
+    assert unpacked(counted(chunks)) == listed(counted(chunks))
 
 
 @pytest.mark.parametrize("count", [257, MOST_CHUNKS])
 def test_a_place_has_room_for_every_chunk(count: int) -> None:
     chunks = counted([{"m": 1 + n % 256, f"z{n % 700}": 2} for n in range(count)])
 
-    assert unpacked(stored(postings.of_chunks(chunks))) == listed(chunks)
-
-
-@given(st.lists(st.tuples(COUNTED, st.sets(st.integers(0, 11))), min_size=1, max_size=4))
-def test_merged_segments_are_the_segment_of_the_chunks_left(parts: list[tuple[list[dict[str, int]], set[int]]]) -> None:
-    segments, left = [], []
-    for number, (chunks, withdrawn) in enumerate(parts):
-        # Ids of the parts alternate, as those of imports side by side do.
-        of_part = counted(chunks, first_id=number)
-        segment = postings.of_chunks(of_part)
-        segment.lengths[[place for place in withdrawn if place < len(chunks)]] = WITHDRAWN
-        segments.append(stored(segment))
-        left += [chunk for place, chunk in enumerate(of_part) if place not in withdrawn]
-
-    merged = postings.merged(segments)
-
-    assert unpacked(stored(merged)) == listed(left)
-    assert merged.chunk_ids.tolist() == [chunk.id for chunk in left]
-    assert merged.lengths.tolist() == [sum(chunk.frequencies) for chunk in left]
-    assert set(stored(merged).terms) == {term for chunk in left for term in chunk.terms}
+    assert unpacked(chunks) == listed(chunks)
 
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
