@@ -159,7 +159,6 @@ _PROBLEMS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 def _describe(app: FastAPI) -> None:
-    """Describe problems, and how a token is sent."""
     described = app.openapi
     _, models = models_json_schema([(Problem, "serialization")], ref_template="#/components/schemas/{model}")
 

@@ -71,7 +71,6 @@ class ApiContext:
 
 
 def _context(request: Request) -> ApiContext:
-    """The context of the application that serves a request."""
     found: ApiContext = request.app.state.context
     return found
 

@@ -316,7 +316,6 @@ def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
 
 
 def _definitions(schema: Any, openapi: dict[str, Any]) -> dict[str, Any]:
-    """The schemas that a schema refers to, and those that they refer to."""
     found: dict[str, Any] = {}
     waiting = [json.dumps(schema)]
     while waiting:

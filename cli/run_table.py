@@ -54,7 +54,6 @@ def run_details(view: RunView, cost: RunCost) -> Drawing:
 
 
 def _family(family: Family) -> Iterator[str]:
-    """The parent and the forks of a run; none for a run without either."""
     if family.stage is not None:
         gone = "" if family.parent_id is not None else ", which is deleted"
         yield f"forked from r{family.named}{gone} at stage {family.stage}"
@@ -163,7 +162,6 @@ def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode
 
 
 def _scored(one: ModeScores | None) -> list[str]:
-    """The items of a participant in a mode, their total, and their mean error."""
     if one is None or one.items is None:
         return [_MISSING] * 10
     items = [number(one.items[item], 0) for item in PHQ8Item]
@@ -172,7 +170,6 @@ def _scored(one: ModeScores | None) -> list[str]:
 
 
 def _notes_of_scores(scores: ScoreTable) -> list[Text]:
-    """What the signs in the table mean, those that are there, and who has no scores or no truth."""
     notes = []
     if (more := len(scores.participants) - _SHOWN) > 0:
         notes.append(f"and {more} more participants; --json has all of them")

@@ -72,7 +72,6 @@ async def runs_page(
 
 
 def _address(path: str, **chosen: Any) -> str:
-    """A page with these parameters; those without a value are left out."""
     query = urlencode({name: value for name, value in chosen.items() if value})
     return path + (f"?{query}" if query else "")
 

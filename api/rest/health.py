@@ -92,7 +92,6 @@ async def check_parts(ctx: ApiContext) -> Parts:
 
 
 async def _check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
-    """The database, its migrations, and the workers in its table."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
             migrations = Check.OK if await migrate.is_newest_revision(connection) else Check.OTHER_REVISION

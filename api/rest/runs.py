@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field, StringConstraints
@@ -15,6 +15,7 @@ from schemas.values.base import MAX_ID, Text
 from schemas.values.costs import Estimate
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport
+from schemas.values.participants import AssessmentMode
 from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, SettingValue, Target
 from schemas.values.scoring import ScoreTable
@@ -230,9 +231,6 @@ async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Respo
     return forked
 
 
-Mode = Literal["zero_shot", "few_shot"]
-
-
 class ComparisonReply(Reply):
     """How runs differ from the first of them."""
 
@@ -269,8 +267,8 @@ async def compare_runs(
     run_id: PathId,
     ctx: Context,
     other: Others,
-    mode: Mode | None = None,
-    other_mode: Mode | None = None,
+    mode: AssessmentMode | None = None,
+    other_mode: AssessmentMode | None = None,
     fail_if: FailIf = None,
 ) -> ComparisonReply:
     """Other runs of the kind minus this one, as `ragq diff` prints it: paired differences with 95 % intervals, and with
