@@ -142,7 +142,7 @@ PRESETS: Final = {
 }
 """What each is for, and its values. The first becomes the default preset."""
 
-SEEDED_TABLES: Final = ("rag_config", "prompt_templates")
+SEEDED_TABLES: Final = ("rag_config", "prompt_templates", "prompt_meta")
 
 FIRST_VERSION = """
 INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
@@ -150,15 +150,24 @@ SELECT $1::text, 1, $2, $3, true WHERE NOT EXISTS (SELECT FROM prompt_templates 
 ON CONFLICT DO NOTHING
 """
 
+VARIABLES = """
+INSERT INTO prompt_meta AS m (function_tag, variables) VALUES ($1, $2)
+ON CONFLICT (function_tag) DO UPDATE SET variables = excluded.variables, updated_at = now()
+WHERE m.variables IS DISTINCT FROM excluded.variables
+"""
+
 
 async def seed(connection: Connection) -> None:
     """Store the presets where there is none at all, and version 1 of each template that has no version. What is there
-    is left alone, so that running it again changes nothing."""
+    is left alone, so that running it again changes nothing; only the descriptions of the placeholders follow the
+    code."""
     if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
         for name, (description, preset) in PRESETS.items():
             await connection.execute(presets.CREATE, name, description, json.dumps(preset.model_dump()))
     for tag, rules in RULES.items():
+        described = [{"variable_name": name, "variable_description": words} for name, words in rules.variables.items()]
         await connection.execute(FIRST_VERSION, tag, rules.title, default_template(tag))
+        await connection.execute(VARIABLES, tag, json.dumps(described))
 
 
 NEEDED_PGVECTOR: Final = "0.8.0"

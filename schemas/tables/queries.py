@@ -116,6 +116,17 @@ class PromptTemplateTable(columns.Row, table=True):
     updated_at: datetime = columns.now()
 
 
+class PromptMetaTable(columns.Row, table=True):
+    """Which placeholders the templates of a function may use, and what they mean."""
+
+    id: int = columns.serial()
+    function_tag: str = Field(unique=True)
+    variables: list[Any] = columns.json()
+    """Objects with `variable_name` and `variable_description`."""
+    created_at: datetime = columns.now()
+    updated_at: datetime = columns.now()
+
+
 class ChosenSettingTable(columns.Row, table=True):
     """A setting of new runs that was chosen over REST. The environment and .env files override it."""
 

@@ -91,10 +91,10 @@ class RankedList(Value):
 
 
 class FusedHit(Value):
-    """A chunk after fusion. Replies have the names of the original, whatever the fusion is."""
+    """A chunk after fusion."""
 
-    chunk_id: int = Field(serialization_alias="id")
-    fused_score: float = Field(serialization_alias="rrf_score")
+    chunk_id: int
+    fused_score: float
     dense_rank: int | None
     """Its best rank, from 1, over the dense lists; None if it is in none of them."""
     lexical_rank: int | None

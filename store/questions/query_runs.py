@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from schemas.chains import stages_of
 from schemas.errors import FailureCategory, Refused
 from schemas.values.base import Value
 from schemas.values.queries import (
@@ -100,6 +99,9 @@ def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
 
 _NEAREST: Final = 3
 
+#: Stages whose outputs are text that people read; vectors are none.
+_READABLE: Final = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
+
 Output = TypeVar("Output", bound=Value)
 
 
@@ -109,7 +111,7 @@ class QueryView:
 
     line: StoredQuery
     outputs: dict[str, Any]
-    """As they are stored, by stage in the order of the chain."""
+    """Those that people read, as they are stored, by stage in the order of the chain."""
     expansion: Expansion | None
     embedded: EmbeddedQuery | None
     found: RetrievedChunks | None
@@ -124,6 +126,14 @@ class QueryView:
     """Caveats about the results of its run."""
 
     @property
+    def passages(self) -> list[tuple[int, ...]]:
+        """The chunks of each source that a prompt could show now, in its order."""
+        if self.consolidated is not None and self.consolidated.groups:
+            return [group.chunk_ids for group in self.consolidated.groups]
+        best_first = sorted(self.retrieved.chunks, key=lambda chunk: -chunk.final_score) if self.retrieved else []
+        return [(chunk.chunk_id,) for chunk in best_first]
+
+    @property
     def nearest(self) -> tuple[RerankedChunk, ...]:
         """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
         error = self.progress.error
@@ -132,18 +142,20 @@ class QueryView:
 
     @property
     def available(self) -> int:
-        """How many sources a prompt could show now: passages, or retrieved chunks where there are none."""
-        groups = () if self.consolidated is None else self.consolidated.groups
-        chunks = () if self.retrieved is None else self.retrieved.chunks
-        return len(groups or chunks)
+        """How many sources a prompt could show now."""
+        return len(self.passages)
+
+    def has_other_sources(self, result: StoredResult) -> bool:
+        """Whether an answer was written from other passages than the first of those that a prompt could show now."""
+        of_answer = [source.chunk_ids for source in result.sources]
+        return of_answer != self.passages[: len(of_answer)]
 
 
 async def query_view(connection: Connection, query_id: int) -> QueryView:
     """A question, all of it read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         line = await queries.get(connection, query_id)
-        chain = stages_of("query", "answer")
-        stored = await attempts.outputs(connection, line.job_id, chain)
+        stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
         run = await overviews.get(connection, line.run_id)
 
         def read(stage: str, kind: type[Output]) -> Output | None:
@@ -151,7 +163,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
 
         return QueryView(
             line=line,
-            outputs={stage: stored.get(stage) for stage in chain},
+            outputs={stage: stored.get(stage) for stage in _READABLE},
             expansion=read("expand", Expansion),
             embedded=read("embed", EmbeddedQuery),
             found=read("retrieve", RetrievedChunks),

@@ -53,6 +53,11 @@ async def test_the_next_step_follows_from_the_state_of_the_job(
         assert [of.label.strip() for of in forms(shown) if of.action.endswith("/steps")] == buttons
 
 
+OTHER_PASSAGES = (
+    "UPDATE stage_attempt SET output = jsonb_set(output, '{groups,0,chunk_ids}', '[4]') WHERE output ? 'groups'"
+)
+
+
 @pytest.fixture
 async def ready(connection: Connection) -> StoredQuery:
     """A question with three passages, whose job is idle."""
@@ -82,6 +87,27 @@ async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     part = await client.get(waiting, params={"awaits": 0}, headers={"HX-Request": "true"})
     assert part.headers["hx-redirect"] == there
     assert (await see(client, waiting, awaits=result.id)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("change", "is_of_others"),
+    [
+        ("UPDATE queries SET updated_at = now()", 0),
+        (OTHER_PASSAGES, 1),
+        ("UPDATE stage_run SET status = 'waiting' WHERE stage IN ('validate', 'consolidate', 'augment')", 1),
+    ],
+)
+async def test_an_answer_of_other_sources_is_marked(
+    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery, change: str, is_of_others: int
+) -> None:
+    at = f"/rag/{ready.id}"
+    await send(client, await see(client, at, top_n=2), f"{at}/pasted", response_text="Oxygen did it [S1].")
+    await connection.execute(change)
+    (result,) = await queries.results(connection, ready.id)
+
+    words_of = {at: "The sources changed", f"{at}/results/{result.id}": "The sources changed"}
+    for page, mark in (words_of | {f"{at}/results": "of other sources"}).items():
+        assert (mark in (await see(client, page)).text) == is_of_others
 
 
 async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
