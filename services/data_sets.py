@@ -10,14 +10,7 @@ from pydantic import Field
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
-from schemas.values.participants import (
-    DataSet,
-    Participant,
-    PHQ8Item,
-    Split,
-    StoredSplit,
-    TranscriptVariant,
-)
+from schemas.values.participants import DataSet, Participant, PHQ8Item, Split, StoredSplit, TranscriptVariant
 from stages.participants.splits import (
     PAPER_FILES,
     PUBLISHED,
