@@ -26,22 +26,6 @@ def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
     url, tls = broker_address(broker_url)
     app = Celery("ragq", broker=url)
-    app.conf.update(_settings(broker_url), broker_use_ssl=tls)
-    return app
-
-
-def make_worker_app(broker_url: str) -> Celery:
-    """The application inside a worker: monitors hear of a task when it is received, and hear of many at once."""
-    app = make_app(broker_url)
-    # To announce that the next stage was sent costs more than to send it; a submission is still announced.
-    app.conf.task_send_sent_event = False
-    app.conf.worker_pool = "workers.process:StagePool"
-    app.conf.worker_consumer = "workers.broker:CheckingConsumer"
-    app.steps["consumer"].add(BatchedEvents)
-    return app
-
-
-def _settings(broker_url: str) -> dict[str, Any]:
     settings: dict[str, Any] = {
         # A queue without its own binding would share one with all others and get every message.
         "task_queues": [Queue(name, _EXCHANGE, routing_key=name) for name in QUEUES],
@@ -81,4 +65,16 @@ def _settings(broker_url: str) -> dict[str, Any]:
     else:
         # As with Redis, no call waits forever for a broker that has stopped answering.
         settings["broker_transport_options"] = {"write_timeout": 10}
-    return settings
+    app.conf.update(settings, broker_use_ssl=tls)
+    return app
+
+
+def make_worker_app(broker_url: str) -> Celery:
+    """The application inside a worker: monitors hear of a task when it is received, and hear of many at once."""
+    app = make_app(broker_url)
+    # To announce that the next stage was sent costs more than to send it; a submission is still announced.
+    app.conf.task_send_sent_event = False
+    app.conf.worker_pool = "workers.process:StagePool"
+    app.conf.worker_consumer = "workers.broker:CheckingConsumer"
+    app.steps["consumer"].add(BatchedEvents)
+    return app
