@@ -254,6 +254,8 @@ class AnswerBasis(PromptContext):
     """The text search configuration by which they were read; `simple` has no dictionary."""
     works: WorkFilter = WorkFilter()
     """The works of them that were searched."""
+    cut_chunks: int = 0
+    """Chunks of the sources that are longer than the embedder reads, as far as their tokens were counted."""
 
 
 class Answer(Value):

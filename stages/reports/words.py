@@ -303,6 +303,9 @@ def basis_in_words(basis: AnswerBasis) -> Iterator[str]:
         yield f"Ranked by {basis.ranker}."
     if basis.cut_texts:
         yield f"{counted(basis.cut_texts, 'text')} of the question longer than the embedder reads, and cut."
+    if basis.cut_chunks:
+        of_sources = counted(basis.cut_chunks, "chunk")
+        yield f"{of_sources} of the sources longer than the embedder reads: their ends were not compared."
     if basis.left_out or basis.cut_chars:
         yield (
             f"The model reads and writes {basis.context_tokens} tokens together, so that "

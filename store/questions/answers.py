@@ -42,16 +42,23 @@ JOIN corpus AS c ON c.id = q.corpus_id OR c.id = ANY(q.other_corpus_ids)
 WHERE q.job_id = $1 GROUP BY q.id, j.id
 """
 
+CUT_CHUNKS = """
+SELECT count(*) FROM chunks AS c JOIN works AS w ON w.id = c.work_id JOIN corpus AS k ON k.id = w.corpus_id
+WHERE c.id = ANY($1::bigint[]) AND c.tokens > k.reads_tokens
+"""
+
 
 async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPrompt) -> AnswerBasis:
     """What a prompt is based on that is made from the outputs of a job."""
     found: dict[str, Any] | None = await connection.fetchval(BASIS, job_id)
+    chunk_ids = [chunk_id for source in prompt.sources for chunk_id in source.chunk_ids]
+    sources = {"shown": len(prompt.sources), "cut_chunks": await connection.fetchval(CUT_CHUNKS, chunk_ids)}
     searched = await connection.fetchrow(SEARCHED, job_id)
     return AnswerBasis.model_validate(
         (found or {})
         | ({} if searched is None else dict(searched))
         | prompt.model_dump(include=set(PromptContext.model_fields))
-        | {"shown": len(prompt.sources)}
+        | sources
     )
 
 
