@@ -290,8 +290,6 @@ def _print_query(shown: QueryView) -> None:
             draw(f"  {phrase}")
         if expansion.entities:
             draw(f"  entities: {', '.join(expansion.entities)}")
-    if reranked := shown.reranked:
-        draw(Text(f"\n{len(reranked.chunks)} chunks chosen by {reranked.ranker}", "bold"))
     if context := shown.consolidated:
         draw(Text(f"\n{len(context.groups)} passages", "bold"))
         for place, group in enumerate(context.groups, start=1):

@@ -222,10 +222,7 @@ async def take(
     step: Annotated[Step | Literal["rest", "search"] | Action, Form()],
     back: Annotated[Literal["list", "question", "inspect"], Form()] = "list",
 ) -> Response:
-    """Run one step, or every remaining one up to the answer; search again; or retry, pause, resume or cancel.
-
-    Work continues when the tab is closed.
-    """
+    """Run one step, or every remaining one up to the answer; search again; or retry, pause, resume or cancel."""
     match step:
         case Step():
             await ctx.database.once(run_stages, query_id, step)

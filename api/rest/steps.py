@@ -245,10 +245,7 @@ async def retrieve_chunks(
 async def consolidate_context(
     query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: StepOptions | None = None
 ) -> Consolidated | Response:
-    """Merge adjacent chunks into passages, from the lines of their works.
-
-    404 before a search, 409 when a work has changed since: search again.
-    """
+    """Merge adjacent chunks into passages. 404 before a search, 409 when a work has changed since: search again."""
 
     def consolidated(view: QueryView) -> Consolidated | None:
         if view.consolidated is None:
@@ -356,10 +353,7 @@ async def run_augmented_prompt(
     config_preset: ConfigPreset = None,
     top_n: TopNQuery = None,
 ) -> Answered | Response:
-    """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
-
-    `top_n` may be in the query or in the body.
-    """
+    """Build the prompt and ask the model. Each request makes a new answer. `top_n` may be in query or body."""
     return await _answer(waiting, key, query_id, Step.ANSWER, body, config_preset, top_n)
 
 
@@ -383,10 +377,7 @@ async def run_query(
 async def save_manual_response(
     query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
 ) -> Answered:
-    """Store the answer of an external model as a new answer, with the sources of its prompt.
-
-    404 before a search. Before consolidation its sources are the retrieved chunks.
-    """
+    """Store the answer of an external model as a new answer, with the sources of its prompt. 404 before a search."""
     async with ctx.database.connection() as connection:
         result_id, is_new = await edits.answer(connection, query_id, body.response_text, top_n=body.top_n, key=key)
         response.headers.update({} if is_new else REPLAYED)

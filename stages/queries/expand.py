@@ -130,9 +130,8 @@ def pasted_expansion(reply: str) -> Expansion:
 async def expand_query(
     query: str, *, template: str, chat: ChatModel, model: str, settings: RunSettings, n: int
 ) -> Expansion:
-    """Ask the model once for search phrases, a hypothetical answer (HyDE), the intent and the entities. Raises
-    TemplateError for a template that cannot be filled in, LLMResponseParseError when the reply is cut off or not an
-    object, ReplyShapeError when the object has the wrong shape, and the errors of the model's client unchanged."""
+    """Ask the model once for search phrases, a hypothetical answer (HyDE), the intent and the entities. Raises as
+    `render`, `whole_reply` and `read_expansion` do, and the errors of the model's client unchanged."""
     max_tokens = settings.ragq.query_max_tokens or None
     call = ChatCall(
         model=model,

@@ -261,8 +261,8 @@ async def by_cross_encoder(
     timeout_s: float,
     instead: Ranker | None = None,
 ) -> Ranked:
-    """The raw logits of the pairs of query and enriched content; those of the ranker `instead`, if there is one, when
-    the cross-encoder cannot be loaded, which the name then states."""
+    """The raw logits of query and enriched content; the scores of `instead`, if there is one, where the cross-encoder
+    cannot be loaded, which the name then states."""
     try:
         scores = await scorer.score_pairs(
             query,

@@ -29,11 +29,9 @@ async def embed_query(
     dtypes: Collection[str] = (),
     embedding: EmbeddingSettings,
 ) -> tuple[EmbeddedQuery, Vectors]:
-    """One row per text of a query, as `unit_vectors` gives it, by the model weights that embedded the corpus.
-
-    `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not compared. Raises
-    EmbeddingArtifactMismatchError for other weights or number formats, before any call, and what `unit_vectors` raises.
-    """
+    """One row per text of a query, as `unit_vectors` gives it. `digest` and `dtypes` are those of the corpus; an empty
+    digest, on either side, is not compared. Raises EmbeddingArtifactMismatchError for other weights or number formats,
+    before any call, and what `unit_vectors` raises."""
     now = await embedder.digest()
     if digest and now and digest != now:
         raise EmbeddingArtifactMismatchError(

@@ -161,8 +161,7 @@ async def generate_answer(
     on_text: OnText | None = None,
 ) -> Answer:
     """Ask the model once; `sample` distinguishes several answers to the same prompt. `on_text` is given the pieces of
-    the answer while the model writes it. An answer that the token limit ended is marked as cut. Raises
-    LLMResponseParseError for a blank answer, and the errors of the client unchanged."""
+    the answer while it is written. Raises LLMResponseParseError for a blank answer, and the client's errors."""
     call = ChatCall(
         model=model,
         messages=answer_messages(augmented.prompt),
@@ -177,8 +176,7 @@ async def generate_answer(
 
 
 def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
-    """An answer by an external model. Raises LLMResponseParseError for a blank one, and for one with characters that
-    Postgres cannot store."""
+    """An answer by an external model. Raises LLMResponseParseError for one that is blank or cannot be stored."""
     if not can_be_stored(text):
         raise LLMResponseParseError(text, "the answer contains characters that cannot be stored")
     return stored_answer(text, augmented, origin=Origin.PASTED, model=None)

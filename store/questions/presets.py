@@ -87,8 +87,7 @@ async def create(
     description: str | None = None,
 ) -> StoredPreset:
     """Store a copy of a preset, of the default one unless it is named, with other values. Raises Refused for a name
-    that is taken in any case of letters and for one to copy that there is not, and PresetValueError with every problem
-    that the values have."""
+    that is taken in any case of letters, and PresetValueError with every problem that the values have."""
     preset = (await get(connection, of)).preset.changed(values, origin="request")
     name = preset_name(name)
     async with connection.transaction():
@@ -246,8 +245,7 @@ async def all_templates(connection: Connection, tag: TemplateTag | None = None) 
 
 
 async def template(connection: Connection, tag: TemplateTag, version: int | None = None) -> StoredTemplate:
-    """A version of a template; without a version the active one. Raises TemplateMissingError: nothing takes the place
-    of a template that is not there."""
+    """A version of a template; without a version the active one. Raises TemplateMissingError."""
     row = await connection.fetchrow(GET_TEMPLATE, tag, version)
     if row is None:
         raise template_missing(tag, version)
@@ -286,9 +284,8 @@ async def activate_template(connection: Connection, tag: TemplateTag, version: i
 async def change_template(
     connection: Connection, tag: TemplateTag, version: int, *, title: str | None, text: str | None
 ) -> StoredTemplate:
-    """Give a version another title, or store another text as the next version: active if this one was, under this one's
-    title unless another is given. None leaves it as it is. Raises TemplateMissingError, and TemplateError for a text
-    that cannot be a template of this tag."""
+    """Give a version another title, or store another text as the next version, active if this one was. None leaves it
+    as it is. Raises TemplateMissingError, and TemplateError for a text that cannot be a template of this tag."""
     async with connection.transaction():
         stored = await template(connection, tag, version)
         if text not in (None, stored.text):
