@@ -67,12 +67,6 @@ def list_command(as_json: bool) -> None:
     is_flag=True,
     help="Publish without the participants whose jobs fail, and record it in the index; exit code 2 then.",
 )
-@click.option(
-    "--write-item-tags/--no-write-item-tags",
-    default=True,
-    show_default=True,
-    help="Tag each chunk with the items it speaks of; EMBEDDING_ENABLE_ITEM_TAG_FILTER needs the tags.",
-)
 @click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
 @dry_run_option
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")

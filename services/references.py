@@ -27,20 +27,18 @@ async def build_references(
     settings: EffectiveSettings,
     *,
     allow_partial: bool = False,
-    write_item_tags: bool = True,
     always_new: bool = False,
 ) -> Submitted:
     """Submit the run that builds the reference index of a training split, published or of a user's own.
 
     Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
     A run whose index was replaced is not continued: another one is stored. With `allow_partial`, also for a run that
-    exists, participants whose jobs fail are left out of the index. Without `write_item_tags` its chunks have no tags,
-    and runs that filter by them are refused.
+    exists, participants whose jobs fail are left out of the index.
 
     Raises Refused for a published split that is for testing, for one that is not stored, for participants without
     transcript, and for transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names.
     """
-    planned = await database.once(plan_references, split, settings, allow_partial, write_item_tags)
+    planned = await database.once(plan_references, split, settings, allow_partial)
     submitted = await submit_run(database, planned, always_new=always_new)
     index = await database.once(index_runs.by_run, submitted.run_id)
     if index is not None and index.replaced_at is not None:
@@ -51,7 +49,7 @@ async def build_references(
 
 
 async def plan_references(
-    connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
+    connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool
 ) -> NewRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
     stored = await interviews.stored_splits(connection)
@@ -93,7 +91,6 @@ async def plan_references(
             inputs={
                 "data_set": data_set,
                 "transcript_hash": member.transcript_hash,
-                "write_item_tags": write_item_tags,
                 "items": member.model_dump(mode="json")["items"],
             },
             stages=tuple(stages),
@@ -117,7 +114,6 @@ async def plan_references(
             "split": split,
             "index": plan.name,
             "allow_partial": allow_partial,
-            "write_item_tags": write_item_tags,
             "variants": {"index": variant.value},
             **({"unlabelled_references": unlabelled} if unlabelled else {}),
             "profile_source": settings.profile_source,

@@ -199,7 +199,7 @@ async def run_score(work: Work) -> ParticipantScores:
 
 
 async def index_chunk(work: Work) -> ChunkedTranscript:
-    """The windows of the transcript, with tags where they are asked for; without any window the job fails."""
+    """The windows of the transcript, with tags; without any window the job fails."""
     settings = work.settings.embedding
     texts = chunk_transcript(await work.transcript(), settings)
     if not texts:
@@ -207,10 +207,7 @@ async def index_chunk(work: Work) -> ChunkedTranscript:
             f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
             f"{settings.min_evidence_chars} characters; import a fuller one or leave the participant out."
         )
-    has_tags: bool = work.claim.inputs["write_item_tags"]
-    chunks = tuple(
-        Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text) if has_tags else None) for text in texts
-    )
+    chunks = tuple(Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text)) for text in texts)
     return ChunkedTranscript(chunks=chunks)
 
 

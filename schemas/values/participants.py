@@ -316,8 +316,8 @@ class Chunk(Value):
     text: str
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
-    tags: tuple[str, ...] | None
-    """Evidence keys of the items that the text mentions, in alphabetical order; None in an index without tags."""
+    tags: tuple[str, ...]
+    """Evidence keys of the items that the text mentions, in alphabetical order."""
 
 
 class ChunkedTranscript(Value):

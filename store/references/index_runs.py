@@ -67,8 +67,7 @@ WITH current AS (
 ), text AS (
     SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,
            t.chunk ->> 'chunk_hash' AS chunk_hash,
-           CASE WHEN jsonb_typeof(t.chunk -> 'tags') = 'array'
-                THEN ARRAY(SELECT jsonb_array_elements_text(t.chunk -> 'tags')) END AS tags
+           ARRAY(SELECT jsonb_array_elements_text(t.chunk -> 'tags')) AS tags
     FROM current AS c, jsonb_array_elements(c.output -> 'chunks') WITH ORDINALITY AS t (chunk, ordinal)
     WHERE c.stage = 'chunk'
 ), chunk AS (

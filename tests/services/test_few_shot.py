@@ -52,7 +52,7 @@ async def test_those_without_scores_are_named_with_the_run_and_the_index_and_nob
     await store(connection, labelled=(300,))
 
     run = await plan_participants(connection, FEW_SHOT, SETTINGS)
-    index = await plan_references(connection, "clinic-a", SETTINGS, False, True)
+    index = await plan_references(connection, "clinic-a", SETTINGS, False)
 
     for kind, one in (("participant", run), ("index", index)):
         assert NOTICE in notices(kind, "paper", one.request)
@@ -77,7 +77,7 @@ async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_p
 async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: Connection) -> None:
     await store(connection, labelled=INDEXED)
 
-    built = await plan_references(connection, "clinic-a", SETTINGS, False, True)
+    built = await plan_references(connection, "clinic-a", SETTINGS, False)
     assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
     for split, refusal in [
         (
@@ -87,7 +87,7 @@ async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: 
         ("clinic-b", "Split 'clinic-b' is not stored. Did you mean 'clinic-a'.*`ragq splits make --from FILE`"),
     ]:
         with pytest.raises(Refused, match=refusal):
-            await plan_references(connection, split, SETTINGS, False, True)
+            await plan_references(connection, split, SETTINGS, False)
 
 
 RAW = {TranscriptVariant.RAW: 3}
