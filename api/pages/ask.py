@@ -162,8 +162,7 @@ class ContextForm(BaseModel):
 
     @property
     def order(self) -> list[int]:
-        """The passages by their new places. One that was moved up to a place comes before the one that has it, one that
-        was moved down to it after."""
+        """The passages by their new places: one that was moved up comes before the one that has the place."""
         moved = [(at, (at > place) - (at < place)) for place, at in enumerate(self.at, start=1)]
         return [group for _, group in sorted(zip(moved, self.group, strict=True))]
 

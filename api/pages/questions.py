@@ -129,8 +129,7 @@ async def paste(
     top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None,
     once: Annotated[str, Form()] = "",
 ) -> Response:
-    """Store a pasted answer to the prompt with `top_n` sources, and show it. One that cannot be stored stays in its
-    field."""
+    """Store a pasted answer to the prompt with `top_n` sources, and show it; one that cannot be stored stays."""
     try:
         key = form_key(principal, once, f"answer {query_id} {top_n} {response_text}")
         result_id, _ = await ctx.database.once(answer, query_id, response_text, top_n=top_n, key=key)

@@ -90,8 +90,7 @@ async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> Expansi
 async def run_expansion(waiting: Waits, key: Keyed, body: ExpansionRequest) -> Expanded | Response:
     """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
 
-    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
-    with.
+    400 when the model's reply is invalid. Nothing is stored after a failure that this request replies with.
     """
     values = {} if body.n is None else {"expansion.n": str(body.n)}
     try:
@@ -241,8 +240,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
 
 
 def _places(chosen: Sequence[ContextGroup], stored: Sequence[ContextGroup]) -> list[int]:
-    """The places of passages among those that are stored, from 1. Raises QueryValueError for one that is none of them,
-    or that is changed."""
+    """The places of passages among those that are stored, from 1. Raises QueryValueError for one that is none."""
     for number, passage in enumerate(chosen, start=1):
         if passage not in stored:
             raise QueryValueError(

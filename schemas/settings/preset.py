@@ -161,8 +161,7 @@ class Preset(BaseModel):
 
     def changed(self, values: Mapping[str, Any], *, origin: str) -> "Preset":
         """This preset with other values under their names, which may be texts. Raises PresetValueError with every
-        problem: unknown names with the nearest known one, values out of range, values that conflict. `origin` is the
-        source of the values."""
+        problem. `origin` is the source of the values."""
         unknown = [
             unknown_name(name, origin, PRESET_SETTINGS, what="value of a preset")
             for name in values

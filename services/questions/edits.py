@@ -149,8 +149,7 @@ async def answer(
     top_n: int | None = None,
     key: RequestKey | None = None,
 ) -> tuple[int, bool]:
-    """Store a pasted answer beside those there are, unless the key stands for one that was given before. Its number,
-    and whether it is new.
+    """Store a pasted answer, unless the key stands for one that was given before. Its number, and whether it is new.
 
     It answers the prompt with `top_n` sources; without `top_n` the one that was last shown, and otherwise the one that
     is stored. One that is not stored yet is stored as a manual output, and the chain ends with it. Raises Refused

@@ -62,8 +62,7 @@ async def planned_move(
     connection: Connection, query: StoredQuery, name: str | None, values: Mapping[str, Any], *, searches: bool
 ) -> Move:
     """The preset of this name, or of the query's run, with these values. Without either, a query that `searches` for
-    the first time takes the default preset, unless its submission named a preset or values. Raises Refused and
-    PresetValueError."""
+    the first time takes the default preset, unless its submission named one. Raises Refused and PresetValueError."""
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
     settings = await runs.settings(connection, query.run_id)
@@ -104,8 +103,7 @@ async def move(
     connection: Connection, query: StoredQuery, to: Move, *, chain: Sequence[str], first: str
 ) -> StoredQuery:
     """The query with a job of these values, in a new run, and of these stages, of which those before `first` are
-    carried over. Answers stay with the query; the old job is cancelled when it is unfinished. Raises Refused for a
-    query whose run has others."""
+    carried over. An unfinished old job is cancelled. Raises Refused for a query whose run has others."""
     if to.run.jobs > 1:
         raise Refused(
             f"Query {query.id} is one of {to.run.jobs} that run r{to.run.id} asks by one preset and its values; "

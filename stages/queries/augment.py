@@ -194,8 +194,7 @@ class SourceText(NamedTuple):
 
 def source_texts(prompt: str, sources: Iterable[Source]) -> dict[str, SourceText]:
     """The blocks of these sources in a prompt, by label; sources without a block are absent. A block is found by its
-    fence and by the work and the lines that its first line names, in the order of the labels. Text in a passage that
-    resembles another block is not mistaken for it."""
+    fence and its first line, in the order of the labels, so that no passage that resembles one is mistaken for it."""
     found: dict[str, SourceText] = {}
     place = 0
     for source in sources:

@@ -18,8 +18,7 @@ def merge_until_stable(
     preset: ConsolidationPreset,
 ) -> list[ContextGroup]:
     """Merge section by section, and repeat until a pass changes nothing. A section that replaced its chunks belongs to
-    the section around it, which may replace it in turn. Without `enrich_from_md` texts are joined, and no section
-    replaces its chunks."""
+    the section around it, which may replace it in turn. Without `enrich_from_md` no section replaces its chunks."""
     changed = True
     current = list(groups)
     while changed:

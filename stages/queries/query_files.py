@@ -137,9 +137,8 @@ def _judgement(cells: tuple[str, ...], *, is_beir: bool) -> RelevanceJudgement |
 
 
 def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: str, qrels_file: str = "") -> QuerySet:
-    """Read both files. Raises ProblemsFound with the problems of both. Queries without a judgement are kept. Judgements
-    of other queries are counted and dropped; if all of them are, the files do not belong together, which is a problem.
-    So are judgements in both."""
+    """Read both files. Raises ProblemsFound with the problems of both: judgements in both are one too, and judgements
+    of other queries alone. Judgements of other queries beside those of these are counted and dropped."""
     found, query_problems = parse_queries(queries, file=queries_file)
     judgements, qrels_problems = Parsed(()) if qrels is None else parse_qrels(qrels, file=qrels_file)
     problems = [*query_problems, *qrels_problems]

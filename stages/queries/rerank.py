@@ -226,9 +226,8 @@ def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, m
 
 
 def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mapping[int, NDArray[np.float32]]) -> Scores:
-    """The similarity of each pair of passages, 0 to 1. (cosine + 1) / 2 of their vectors, a vector of zeros having the
-    cosine 0; where a vector is missing, the Jaccard similarity of their words, separated by white space and in lower
-    case."""
+    """The similarity of each pair of passages, 0 to 1: (cosine + 1) / 2 of their vectors, a vector of zeros having the
+    cosine 0; where a vector is missing, the Jaccard similarity of their words in lower case."""
     known = np.array([id_ in vectors for id_ in ids], dtype=bool)
     words = [set(text.lower().split()) for text in texts]
     similarity = np.zeros((len(ids), len(ids)))

@@ -1,8 +1,4 @@
-"""Presets and prompt templates.
-
-Presets are named; one is the default, which is also called `default`. Versions of templates are added and never
-changed, and one of each tag is active.
-"""
+"""Presets, one of which is the default; and versions of prompt templates, which are added and never changed."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -73,8 +69,7 @@ async def names(connection: Connection) -> list[str]:
 
 
 async def get(connection: Connection, name: str | None = None) -> StoredPreset:
-    """The preset of a name, in any case of letters; the default one without a name, or by its alias. Raises Refused
-    when there is none: nothing takes its place."""
+    """The preset of a name, in any case of letters; the default one without a name, or by its alias. Raises Refused."""
     return _stored(await _row(connection, name))
 
 

@@ -199,8 +199,7 @@ async def keep(
     queries: Sequence[SubmittedQuery],
     judgements: Sequence[RelevanceJudgement] = (),
 ) -> None:
-    """Store the questions of a run to corpora, one per job in the order of its jobs, and what is known about their
-    answers."""
+    """Store the questions of a run to corpora, one per job in the order of its jobs, and their judgements."""
     first_corpus, *others = corpus_ids
     for first in range(0, len(queries), BATCH):
         batch = queries[first : first + BATCH]
@@ -387,8 +386,7 @@ async def lines(
     statuses: Collection[QueryStatus] | None = None,
     limit: int | None = 50,
 ) -> list[StoredQuery]:
-    """The newest questions, newest first, all of them without a limit. `before` takes those that come after it in that
-    order."""
+    """Questions, newest first, all of them without a limit. `before` takes those that come after it in that order."""
     wanted = None if statuses is None else list(statuses)
     return [StoredQuery(**row) for row in await connection.fetch(LINES, limit, before, wanted)]
 

@@ -199,9 +199,8 @@ async def delete_query(connection: Connection, query_id: int) -> None:
 
 
 async def delete_result(connection: Connection, query_id: int, result_id: int) -> None:
-    """Delete one answer of a question with its evaluations. The attempt that made it stays in the history of its job,
-    as audits need it. Raises MissingError, Refused without such an answer, and StageRunningError while a stage of an
-    evaluation of it runs."""
+    """Delete one answer of a question with its evaluations. The attempt that made it stays, as audits need it. Raises
+    MissingError, Refused without such an answer, and StageRunningError while a stage of an evaluation of it runs."""
     async with connection.transaction():
         await _delete_jobs(connection, await queries.get(connection, query_id), result_id)
         if await connection.fetchval(DELETE_RESULT, result_id, query_id) is None:
