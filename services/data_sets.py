@@ -10,7 +10,15 @@ from pydantic import Field
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
-from schemas.values.participants import DataSet, Participant, PHQ8Item, Split, StoredSplit, TranscriptVariant
+from schemas.values.participants import (
+    DataSet,
+    Participant,
+    PHQ8Item,
+    Split,
+    StoredPerson,
+    StoredSplit,
+    TranscriptVariant,
+)
 from stages.participants.splits import (
     PAPER_FILES,
     PUBLISHED,
@@ -213,6 +221,19 @@ async def find_data_set(connection: Connection, data_set: str | None, *, numbers
         choices = " or ".join(f"`--data-set {shlex.quote(name)}`" for name in meant)
         raise Refused(f"Several data sets have {who}: name one with {choices}.")
     return meant[0]
+
+
+async def transcripts_of(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, StoredPerson]:
+    """These participants, in the order asked for. Raises Refused for those whose transcript is not stored."""
+    known = await interviews.known(connection, data_set)
+    missing = [str(participant_id) for participant_id in wanted if participant_id not in known]
+    if missing:
+        raise Refused(
+            f"No transcript is stored for participant {', '.join(missing)} of data set '{data_set}'."
+            f"{did_you_mean(missing[0], map(str, known)) if len(missing) == 1 else ''} "
+            f"`{import_command(data_set)}` imports transcripts."
+        )
+    return {participant_id: known[participant_id] for participant_id in wanted}
 
 
 def _refuse_unknown_data_set(stored: Collection[str], data_set: str) -> None:

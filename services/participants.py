@@ -10,10 +10,9 @@ from schemas.settings.base import value_in_words
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
-from schemas.suggestions import did_you_mean
-from schemas.values.participants import AssessmentMode, ChunkScoresMeta, PHQ8Item, StoredPerson, TranscriptVariant
+from schemas.values.participants import AssessmentMode, ChunkScoresMeta, PHQ8Item, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
-from services.data_sets import find_data_set, find_split
+from services.data_sets import find_data_set, find_split, transcripts_of
 from services.indexes import build_command, fitting_index
 from stages.participants.artifacts import other_prompt
 from stages.participants.chunking import is_circular
@@ -21,6 +20,7 @@ from stages.participants.extract import quotes_per_item
 from stages.participants.score_reply import baseline_record
 from stages.participants.splits import sources, training_name
 from stages.participants.transcripts import import_command
+from stages.reports.words import counted
 from stages.texts.characters import listed
 from store.database import Connection
 from store.references import index_runs, interviews, references
@@ -42,7 +42,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
         raise Refused("Zero-shot jobs search no references: leave --references out, or submit few-shot jobs too.")
     data_set, split, everybody = await _participants(connection, request)
     wanted = everybody[: request.limit]
-    transcripts = await _transcripts(connection, data_set, wanted)
+    transcripts = await transcripts_of(connection, data_set, wanted)
     evidence = _checked_evidence(request.evidence, wanted)
     variants = dict(sorted(Counter(transcript.variant for transcript in transcripts.values()).items()))
     excluded = sorted({*everybody})
@@ -99,18 +99,6 @@ async def _participants(connection: Connection, request: ParticipantRequest) -> 
     return split.data_set, split.name, split.participant_ids
 
 
-async def _transcripts(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, StoredPerson]:
-    known = await interviews.known(connection, data_set)
-    missing = [str(participant_id) for participant_id in wanted if participant_id not in known]
-    if missing:
-        raise Refused(
-            f"No transcript is stored for participant {', '.join(missing)} of data set '{data_set}'."
-            f"{did_you_mean(missing[0], map(str, known)) if len(missing) == 1 else ''} "
-            f"`{import_command(data_set)}` imports transcripts."
-        )
-    return {participant_id: known[participant_id] for participant_id in wanted}
-
-
 def _checked_evidence(
     evidence: Mapping[str, Any] | None, participants: Sequence[int]
 ) -> dict[int, dict[str, list[str]]] | None:
@@ -125,8 +113,8 @@ def _checked_evidence(
         given = evidence[str(participant_id)]
         strange = len(given.keys() - set(_KEYS)) if isinstance(given, dict) else 0
         if strange:
-            keys = "1 key" if strange == 1 else f"{strange} keys"
-            problems.append(f"participant {participant_id}: {keys} that no item has; items are {', '.join(_KEYS)}")
+            found = f"{counted(strange, 'key')} that no item has; items are {', '.join(_KEYS)}"
+            problems.append(f"participant {participant_id}: {found}")
         try:
             quotes = quotes_per_item(given)
         except EvidenceSchemaError as error:

@@ -8,12 +8,13 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.participants import StoredPerson, TranscriptVariant
 from schemas.values.runs import IndexSource
+from services.data_sets import transcripts_of
 from services.indexes import current_index, evidence_rule
 from services.new_runs import Submitted, submit_run
 from stages.participants.chunking import PROMPT_HASH, is_circular, refuse_circular_scoring
 from stages.participants.embed import BUILT_WITH, counted_variants
 from stages.participants.index_names import built_name, index_name, named_parts
-from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, named_split, named_splits, sources, training_name
+from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, named_split, sources, training_name
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
@@ -53,22 +54,15 @@ async def plan_references(
 ) -> NewRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
     stored = await interviews.stored_splits(connection)
-    found = named_splits(stored, split)
-    if (found[0].name if found else split.rpartition("/")[2]) in TEST_SPLITS:
+    of = named_split(stored, split)
+    if of.name in TEST_SPLITS:
         known = dict.fromkeys([*TRAINING_SPLITS, *(one.called for one in sources(stored))])
         raise Refused(
             f"References come from a training split, so that nobody is tested on themselves: {' or '.join(known)}, "
             f"not '{split}'."
         )
-    of = named_split(stored, split)
     data_set, name, split = of.data_set, of.name, training_name(of.name)
-    people = await interviews.known(connection, data_set)
-    if missing := [str(number) for number in of.participant_ids if number not in people]:
-        raise Refused(
-            f"No transcript is stored for participant {', '.join(missing)} of split '{of.called}'; import the whole "
-            f"data set with `{import_command(data_set)}`."
-        )
-    members = [people[number] for number in of.participant_ids]
+    members = [*(await transcripts_of(connection, data_set, of.participant_ids)).values()]
     unlabelled = [member.id for member in members if member.items is None]
     embedding = settings.run.embedding
     variant = _variant(data_set, members, embedding.embeddings_file)

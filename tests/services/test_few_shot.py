@@ -77,6 +77,8 @@ async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_p
 async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: Connection) -> None:
     await store(connection, labelled=INDEXED)
 
+    tested = Split(name="paper-test", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
+    await interviews.keep_splits(connection, "data", [tested])
     built = await plan_references(connection, "clinic-a", SETTINGS, False)
     assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
     for split, refusal in [
