@@ -172,6 +172,8 @@ def chunk_scores_command(
         print_estimates([plan], as_json=as_json)
         return
     submitted = with_open_database(submit_run, with_database(plan), always_new=always_new)
+    if asked["limit"] is not None:
+        print_text("A trial: unless these are all chunks of the index, no run will use their scores.", err=True)
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
     conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
 

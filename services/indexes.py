@@ -272,7 +272,7 @@ async def import_artifact(
         chunk_scores_meta=artifact.chunk_scores_meta,
         partial=artifact.partial,
     )
-    warnings = list(artifact.warnings)
+    warnings = [*artifact.warnings, "The files do not name the weights of the model: runs compare its name alone."]
     labels = await references.labels(connection, index_id)
     if unlabelled := [number for number, items in labels.items() if items is None]:
         warnings.append(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
@@ -161,7 +162,14 @@ async def plan_chunk_scores(
         "prompt_hash": PROMPT_HASH,
         "is_circular": is_circular(scorer_model, quantitative_model=quantitative_model),
     }
-    answered_by = {"backend": settings.run.llm.backend, "max_tokens": settings.run.ragq.chunk_score_max_tokens}
+    answered_by: dict[str, Any] = {
+        "backend": settings.run.llm.backend,
+        "max_tokens": settings.run.ragq.chunk_score_max_tokens,
+    }
+    shown = index.chunk_scores_meta
+    if shown is not None and (shown.scorer_model, shown.prompt_hash) != (scorer_model, PROMPT_HASH):
+        # Scores that others replaced are published by a new run again, from the ledger.
+        answered_by["replaces"] = shown.generated_at
     stages = stages_of("index", "chunk_scores", until=None if len(chosen) == len(chunks) else "score")
     return NewRun(
         kind="index",

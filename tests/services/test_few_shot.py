@@ -226,6 +226,7 @@ async def test_references_carry_the_item_scores_of_the_participants_of_todays_sp
     of_found = [(reference.participant_id, reference.ordinal, reference.score) for reference in found]
     assert of_found == [(303, 1, 2), (303, 0, 2), (304, 0, None)]
     assert warnings == [
+        "The files do not name the weights of the model: runs compare its name alone.",
         "No item scores are stored for 1 of 2 participants: their chunks take places among the references and are not "
         "shown. `ragq import participants DIR --name data` first, then import the index again.",
     ]
