@@ -30,7 +30,7 @@ from services.data_sets import (
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
 from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, parse_listed_splits, split_problems
-from stages.participants.transcripts import CLEANED, refuse_wrong_variant, variant_of_folder, vary
+from stages.participants.transcripts import CLEANED, SPEAKERS, refuse_wrong_variant, variant_of_folder, vary
 from stages.records import Parsed, accept
 from stages.reports.tables import Moment
 from stages.reports.words import counted
@@ -161,9 +161,14 @@ def participants(
     """
     data_set = read_directory(directory, transcripts=transcripts, patch_missing_items=patch_missing_items)
     tell_unread(directory, NAMES)
-    refuse_wrong_variant(data_set.participants.values())
+    people = data_set.participants.values()
+    if strange := [one.id for one in people if any(row.speaker not in SPEAKERS for row in one.utterances)]:
+        draw(
+            f"Rows of other speakers than {' and '.join(SPEAKERS)} are kept: participants {listed(strange)}.", err=True
+        )
+    refuse_wrong_variant(people)
     if variant is not None:
-        varied = {one.id: vary(one, variant) for one in data_set.participants.values()}
+        varied = {one.id: vary(one, variant) for one in people}
         data_set = data_set.model_copy(update={"participants": varied})
     imported = with_database(
         import_participants,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from demo.interview import Turn, hold_interview
 from schemas.errors import Refused
-from schemas.values.participants import PHQ8Item
+from schemas.values.participants import ITEMS_BY_KEY, PHQ8Item
 from stages.participants.splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 
 MARGINALS: Mapping[PHQ8Item, tuple[float, float, float, float]] = {
@@ -138,8 +138,8 @@ def _make_participant(number: int, seed: int, said: set[str]) -> tuple[str, byte
 
 
 def _label_file(lines: Iterable[str]) -> bytes:
-    items = ",".join(item.evidence_key for item in PHQ8Item)
-    return ("\n".join([f"Participant_ID,PHQ8_Binary,PHQ8_Score,Gender,{items}", *lines]) + "\n").encode()
+    columns = ["Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender", *ITEMS_BY_KEY]
+    return ("\n".join([",".join(columns), *lines]) + "\n").encode()
 
 
 def write_packaged(directory: Path, name: str) -> list[str]:

@@ -10,7 +10,7 @@ from schemas.settings.base import value_in_words
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
-from schemas.values.participants import AssessmentMode, ChunkScoresMeta, PHQ8Item, TranscriptVariant
+from schemas.values.participants import ITEMS_BY_KEY, AssessmentMode, ChunkScoresMeta, TranscriptVariant
 from schemas.values.requests import ParticipantRequest
 from services.data_sets import find_data_set, find_split, transcripts_of
 from services.indexes import build_command, fitting_index
@@ -26,9 +26,6 @@ from store.database import Connection
 from store.references import index_runs, interviews, references
 from store.references.references import StoredIndex
 from store.runs.runs import NewJob, NewRun
-
-#: The keys of given evidence.
-_KEYS = tuple(item.evidence_key for item in PHQ8Item)
 
 
 async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
@@ -111,9 +108,9 @@ def _checked_evidence(
             problems.append(f"participant {participant_id} has no entry; give an empty object for no evidence")
             continue
         given = evidence[str(participant_id)]
-        strange = len(given.keys() - set(_KEYS)) if isinstance(given, dict) else 0
+        strange = len(given.keys() - ITEMS_BY_KEY.keys()) if isinstance(given, dict) else 0
         if strange:
-            found = f"{counted(strange, 'key')} that no item has; items are {', '.join(_KEYS)}"
+            found = f"{counted(strange, 'key')} that no item has; items are {', '.join(ITEMS_BY_KEY)}"
             problems.append(f"participant {participant_id}: {found}")
         try:
             quotes = quotes_per_item(given)

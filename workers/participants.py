@@ -44,21 +44,17 @@ log = structlog.get_logger("ragq.evidence")
 
 async def run_extract(work: Work) -> ExtractedEvidence:
     """Quotes per item: given, by a language model, or by similarity."""
-    extracted = await _extracted(work, await work.transcript())
-    if work.settings.quantitative.evidence_quote_log_rejections:
+    settings, transcript, given = work.settings, await work.transcript(), work.claim.inputs.get("evidence")
+    if given is not None:
+        extracted = given_evidence(given, transcript, grounding=settings.quantitative)
+    elif settings.quantitative.evidence_extractor == "similarity":
+        extracted = await extract_by_similarity(transcript, embedder=work.embedder, settings=settings)
+    else:
+        extracted = await extract_evidence(transcript, chat=work.chat, settings=settings)
+    if settings.quantitative.evidence_quote_log_rejections:
         for item, count in extracted.rejected.items():
             log.info("quotes_rejected", job_id=work.claim.job_id, evidence_key=item.evidence_key, quotes=count)
     return extracted
-
-
-async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
-    settings = work.settings
-    given = work.claim.inputs.get("evidence")
-    if given is not None:
-        return given_evidence(given, transcript, grounding=settings.quantitative)
-    if settings.quantitative.evidence_extractor == "similarity":
-        return await extract_by_similarity(transcript, embedder=work.embedder, settings=settings)
-    return await extract_evidence(transcript, chat=work.chat, settings=settings)
 
 
 async def run_embed(work: Work) -> Result[EmbeddedEvidence]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from schemas.errors import FailureCategory, Refused, ReplyShapeError, listed_violations
 from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.chat import ChatCall
-from schemas.values.participants import ITEM_SCORES, PHQ8Item
+from schemas.values.participants import ITEM_SCORES, ITEMS_BY_KEY, PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.models import canonical_model
 from stages.participants.score_prompt import item_list, score_list, texts_of_items
@@ -87,9 +87,7 @@ def _plain(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in _QUOTES.sub("", text.lower()).splitlines())
 
 
-CHUNK_SCORES_JSON_SCHEMA: Final = closed_object(
-    {item.evidence_key: {"enum": [*ITEM_SCORES, None]} for item in PHQ8Item}
-)
+CHUNK_SCORES_JSON_SCHEMA: Final = closed_object({key: {"enum": [*ITEM_SCORES, None]} for key in ITEMS_BY_KEY})
 """The schema that the model's server is asked to enforce."""
 
 _SYSTEM = (
@@ -166,22 +164,20 @@ def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, i
     """The scores of an object with exactly the eight keys, each a whole number 0..3 or null. Raises ReplyShapeError
     with all violations; `true`, 1.0 and "1" are not accepted. Used for replies and for imported chunk scores.
 
-    >>> chunk_scores_of({item.evidence_key: None for item in PHQ8Item} | {"PHQ8_Sleep": 2})[PHQ8Item.SLEEP]
+    >>> chunk_scores_of(dict.fromkeys(ITEMS_BY_KEY) | {"PHQ8_Sleep": 2})[PHQ8Item.SLEEP]
     2
     """
-    keys = {item.evidence_key for item in PHQ8Item}
-    violations = {item.evidence_key: "missing" for item in PHQ8Item if item.evidence_key not in reply}
+    violations = {key: "missing" for key in ITEMS_BY_KEY if key not in reply}
     violations |= {
         key: f"expected 0, 1, 2, 3 or null, found another {json_type(value)}"
         for key, value in reply.items()
-        if key in keys and value is not None and (type(value) is not int or value not in ITEM_SCORES)
+        if key in ITEMS_BY_KEY and value is not None and (type(value) is not int or value not in ITEM_SCORES)
     }
-    others = len(reply.keys() - keys)
-    if others:
+    if others := len(reply.keys() - ITEMS_BY_KEY.keys()):
         violations["root"] = f"keys other than the eight: {others}"
     if violations:
         raise ReplyShapeError(raw, listed_violations(violations), FailureCategory.SCORING_SCHEMA_INVALID)
-    return {item: reply[item.evidence_key] for item in PHQ8Item}
+    return {item: reply[key] for key, item in ITEMS_BY_KEY.items()}
 
 
 def is_circular(scorer_model: str, *, quantitative_model: str) -> bool:

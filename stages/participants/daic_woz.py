@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from schemas.values.participants import (
     ITEM_SCORES,
+    ITEMS_BY_KEY,
     DataSet,
     FileProblem,
     KeyedItem,
@@ -67,17 +68,14 @@ _Score = Annotated[int, Field(ge=ITEM_SCORES[0], le=ITEM_SCORES[-1])]
 class _ItemsRow(_ScoredRow):
     """A row of a train or dev file: with the eight items, which add up to the score."""
 
-    columns: ClassVar[tuple[str, ...]] = (
-        *("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender"),
-        *(item.evidence_key for item in PHQ8Item),
-    )
+    columns: ClassVar[tuple[str, ...]] = ("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender", *ITEMS_BY_KEY)
 
     items: dict[KeyedItem, _Score | None]
 
     @model_validator(mode="before")
     @classmethod
     def _items_of_cells(cls, cells: dict[str, Any]) -> dict[str, Any]:
-        return cells | {"items": {item.evidence_key: cells[item.evidence_key].strip() or None for item in PHQ8Item}}
+        return cells | {"items": {key: cells[key].strip() or None for key in ITEMS_BY_KEY}}
 
     @model_validator(mode="after")
     def _items_are_whole(self, info: ValidationInfo) -> Self:

@@ -13,7 +13,7 @@ from rapidfuzz import fuzz
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TranscriptError
 from schemas.settings.run import QuantitativeSettings, RunSettings
 from schemas.values.chat import ChatCall, Message
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
+from schemas.values.participants import ITEMS_BY_KEY, EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.embed import embed_spoken
 from stages.participants.score_prompt import item_list, score_list, texts_of_items
 from stages.participants.score_reply import match_keys
@@ -97,7 +97,7 @@ def extraction_messages(transcript: str) -> tuple[Message, ...]:
 
 
 EVIDENCE_JSON_SCHEMA: Final = closed_object(
-    {item.evidence_key: {"type": "array", "items": {"type": "string"}} for item in PHQ8Item}
+    {key: {"type": "array", "items": {"type": "string"}} for key in ITEMS_BY_KEY}
 )
 """The schema that the model's server is asked to enforce."""
 

@@ -41,6 +41,9 @@ def test_an_import_prints_and_stores_variants(ragq: Ragq, stored: Stored, tmp_pa
         "  data set data: 2 new, 0 unchanged, 0 changed, 0 conflicting",
         "  transcript variant raw (2)",
     ]
+    assert "Rows of other speakers than Ellie and Participant are kept: participants 316, 319." in " ".join(
+        done.stderr.split()
+    )
     printed = json.loads(again.stdout)
     assert printed["variants"] == {"raw": 2}
 
