@@ -87,14 +87,11 @@ SEED = 20261121
 DEV_SIZE = 35
 """Participants of the AVEC dev split; the other 107 are in train."""
 
-_ABOUT = (
-    "SYNTHETIC DATA. Every interview and every label here was made up by ragq's generator from its own phrases. "
-    "Nobody was interviewed, and nothing comes from DAIC-WOZ but the layout and the participant numbers."
-)
+_README = f"""\
+SYNTHETIC DATA. Every interview and every label here was made up by ragq's generator from its own phrases. \
+Nobody was interviewed, and nothing comes from DAIC-WOZ but the layout and the participant numbers.
 
-_README = """{about}
-
-Written by `ragq demo-data` with seed {seed}; the same seed writes the same bytes.
+Written by `ragq demo-data` with seed {SEED}; the same seed writes the same bytes.
 Scores are drawn with a shared severity from the marginals of CDC NHANES 2005-2018, shifted upwards.
 Do not use this data to say anything about people.
 """
@@ -108,18 +105,18 @@ def write_data_set(directory: Path) -> list[str]:
     return list(files)
 
 
-def data_set_files(seed: int = SEED) -> dict[str, bytes]:
-    """Every file by its name relative to the data set, with slashes. The same seed gives the same bytes anywhere."""
+def data_set_files() -> dict[str, bytes]:
+    """Every file by its name relative to the data set, with slashes: the same bytes anywhere."""
     said: set[str] = set()
-    participants = {number: _make_participant(number, seed, said) for number in PUBLISHED_IDS}
-    dev = set(random.Random(f"{seed}:dev").sample(PUBLISHED_IDS, DEV_SIZE))
+    participants = {number: _make_participant(number, said) for number in PUBLISHED_IDS}
+    dev = set(random.Random(f"{SEED}:dev").sample(PUBLISHED_IDS, DEV_SIZE))
     splits = {
         "train_split_Depression_AVEC2017": [number for number in PUBLISHED_IDS if number not in dev],
         "dev_split_Depression_AVEC2017": sorted(dev),
         **{f"paper_splits/paper_split_{name}": numbers for name, numbers in PUBLISHED_SPLITS.items()},
     }
     return {
-        "README.txt": _README.format(about=_ABOUT, seed=seed).encode(),
+        "README.txt": _README.encode(),
         **{
             f"transcripts/{number}_P/{number}_TRANSCRIPT.csv": transcript
             for number, (_, transcript) in participants.items()
@@ -128,9 +125,9 @@ def data_set_files(seed: int = SEED) -> dict[str, bytes]:
     }
 
 
-def _make_participant(number: int, seed: int, said: set[str]) -> tuple[str, bytes]:
+def _make_participant(number: int, said: set[str]) -> tuple[str, bytes]:
     """The line of the labels, and the transcript."""
-    rng = random.Random(f"{seed}:{number}")
+    rng = random.Random(f"{SEED}:{number}")
     gender, scores = rng.randrange(2), _draw_scores(rng)
     total = sum(scores.values())
     labels = ",".join(map(str, [number, int(total >= 10), total, gender, *scores.values()]))
