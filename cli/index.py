@@ -260,11 +260,7 @@ def read_artifact_files(vectors: Path, embedding: EmbeddingSettings) -> dict[Art
 @with_settings
 @json_option
 def import_command(
-    file: Path | None,
-    name: str | None,
-    data_set: str | None,
-    settings: EffectiveSettings,
-    as_json: bool,
+    file: Path | None, name: str | None, data_set: str | None, settings: EffectiveSettings, as_json: bool
 ) -> None:
     """Import a reference index from NAME.npz and the files beside it.
 

@@ -304,10 +304,7 @@ async def _checked(connection: Connection) -> list[tuple[StoredSplit, list[str]]
 @click.option("--paper", is_flag=True, help="paper-train, paper-val and paper-test with the published participants.")
 @click.option("--seed", type=int, help="With --paper: a new draw by the paper's rule instead of its participants.")
 @click.option(
-    "--from",
-    "file",
-    type=FILE,
-    help="The splits that a CSV lists, with the columns Participant_ID and split.",
+    "--from", "file", type=FILE, help="The splits that a CSV lists, with the columns Participant_ID and split."
 )
 @click.option("--data-set", help="Whose splits; needed where several data sets are stored.")
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")

@@ -73,12 +73,7 @@ class ImportedParticipants(Value):
 
 
 async def import_participants(
-    connection: Connection,
-    name: str,
-    data_set: DataSet,
-    *,
-    with_splits: bool = True,
-    replace_stored: bool = False,
+    connection: Connection, name: str, data_set: DataSet, *, with_splits: bool = True, replace_stored: bool = False
 ) -> ImportedParticipants:
     """Add participants and splits to the data set of a name, all or nothing.
 

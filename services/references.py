@@ -186,10 +186,7 @@ async def plan_chunk_scores(
         },
         jobs=[
             NewJob(
-                mode="chunk_scores",
-                subject=str(chunk_id),
-                inputs=inputs | {"chunk_hash": chunk_hash},
-                stages=stages,
+                mode="chunk_scores", subject=str(chunk_id), inputs=inputs | {"chunk_hash": chunk_hash}, stages=stages
             )
             for chunk_id, chunk_hash in chosen
         ],
