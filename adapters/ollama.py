@@ -22,7 +22,7 @@ from adapters.model_servers import (
 )
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
-from stages.models import naming_server
+from stages.models import estimated_tokens, naming_server
 from stages.ports import OnText
 
 LONGER = (
@@ -80,21 +80,17 @@ class _WholePrompts(httpx.AsyncHTTPTransport):
         return response
 
 
-# By default, Ollama cuts a prompt that is longer than the context and still answers 200. Three measures prevent this
-# here. The requested context is a generous estimate (`context_tokens`). Every request has `truncate: false` and
-# `shift: false`, with which the server refuses a prompt that does not fit. And a reply whose prompt filled the whole
-# context is an error, for servers that ignore these fields.
-
-BYTES_PER_TOKEN = 2
-"""A lower bound for usual tokenizers: English has about 4, other scripts 2 to 3."""
-TEMPLATE_TOKENS_PER_MESSAGE = 64
-REPLY_TOKENS = 1024
-"""Room for a reply of unknown length."""
 MIN_CONTEXT = 4096
 
 
 class OllamaChat(OllamaServer):
-    """The port ChatModel over an Ollama server."""
+    """The port ChatModel over an Ollama server.
+
+    By default, Ollama cuts a prompt that is longer than the context and still answers 200. Three measures prevent this.
+    The requested context is a generous estimate. Every request has `truncate: false` and `shift: false`, with which the
+    server refuses a prompt that does not fit. And a reply whose prompt filled the whole context is an error, for
+    servers that ignore these fields.
+    """
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -163,8 +159,10 @@ class OllamaChat(OllamaServer):
         raise httpx.RemoteProtocolError("The stream ended before the reply did.")
 
     def _context(self, call: ChatCall, longest: int | None) -> int:
-        """The context of a model, which never shrinks: the server reloads a model for every other size."""
-        needed = max(context_tokens(call), self._contexts.get(call.model, 0))
+        """The context of a model, a power of two unless that is more than it has. It never shrinks: the server reloads
+        a model for every other size."""
+        fitting = 1 << (estimated_tokens(call) - 1).bit_length()
+        needed = max(MIN_CONTEXT, fitting, self._contexts.get(call.model, 0))
         self._contexts[call.model] = needed if longest is None else min(needed, longest)
         return self._contexts[call.model]
 
@@ -180,21 +178,6 @@ def chat_request(call: ChatCall, num_ctx: int) -> dict[str, Any]:
         "logprobs": True if call.top_logprobs else None,
         "top_logprobs": call.top_logprobs or None,
     }
-
-
-def context_tokens(call: ChatCall) -> int:
-    """A context that is large enough for the prompt and the reply: a power of two, at least 4,096 tokens.
-
-    >>> context_tokens(ChatCall(model="m", messages=({"role": "user", "content": "a" * 12_000},)))
-    8192
-    """
-    prompt_bytes = sum(len(message.content.encode()) for message in call.messages)
-    needed = (
-        prompt_bytes // BYTES_PER_TOKEN
-        + TEMPLATE_TOKENS_PER_MESSAGE * len(call.messages)
-        + (call.max_tokens or REPLY_TOKENS)
-    )
-    return max(MIN_CONTEXT, 1 << (needed - 1).bit_length())
 
 
 class OllamaEmbedder(ServedEmbedder):

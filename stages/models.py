@@ -104,7 +104,6 @@ def first_unlike(dtype: str, others: Collection[str]) -> str | None:
 
 
 _BYTES_PER_TOKEN: Final = 3
-_TOKENS_PER_MESSAGE: Final = 16
 _REPLY_TOKENS: Final = 1024
 _MESSAGE_TOKENS: Final = 64
 """What the template of a model may add to a message, at most."""
@@ -117,11 +116,9 @@ def estimated_tokens(call: ChatCall) -> int:
     """The tokens that a call will use: rather too many.
 
     >>> estimated_tokens(ChatCall(model="m", messages=({"role": "user", "content": "a" * 300},), max_tokens=20))
-    136
+    184
     """
-    prompt_bytes = sum(len(message.content.encode(errors="replace")) for message in call.messages)
-    prompt = prompt_bytes // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(call.messages)
-    return prompt + (call.max_tokens or _REPLY_TOKENS)
+    return most_prompt_tokens(call.messages) + (call.max_tokens or _REPLY_TOKENS)
 
 
 def used_tokens(call: ChatCall, reply: ChatReply) -> int:

@@ -4,7 +4,7 @@ import pytest
 from ollama._types import ChatRequest, EmbedRequest, ShowRequest
 from pydantic import BaseModel
 
-from adapters.ollama import OllamaChat, OllamaEmbedder, context_tokens
+from adapters.ollama import OllamaChat, OllamaEmbedder
 from adapters.weights import PACKAGED_LLM, llm_file, sha256_of
 from schemas.errors import EmbeddingValidationError, LLMError
 from schemas.values.chat import ChatCall
@@ -36,8 +36,8 @@ async def test_a_call_is_sent_whole_with_truncation_off_and_a_context_that_never
         "truncate": False,
         "shift": False,
     }
-    # 20,000 bytes are at most 10,000 tokens, and the reply needs space too; the context of the model is 32,768.
-    assert [request["options"]["num_ctx"] for request in requests] == [4096, 16384, 16384, 32768]
+    # 20,000 bytes are at most 6,667 tokens, and the reply needs space too; the context of the model is 32,768.
+    assert [request["options"]["num_ctx"] for request in requests] == [4096, 8192, 8192, 32768]
 
 
 async def test_the_packaged_model_has_the_digest_of_its_file_and_cuts_no_prompt(
@@ -81,14 +81,6 @@ async def test_a_reply_without_text_or_of_a_cut_prompt_is_an_error(
     async with canned(http(200, json.dumps(body))) as url:
         with pytest.raises(LLMError, match=expected):
             await closing(OllamaChat(url)).chat(asking("a"))
-
-
-def test_context_tokens_hold_prompt_and_reply() -> None:
-    assert context_tokens(asking("")) == 4096
-    assert context_tokens(asking("a" * 6016)) == 4096  # 3008 + 64 + 1024 = 4096
-    assert context_tokens(asking("a" * 6018)) == 8192  # one token more
-    assert context_tokens(asking("ß" * 3009)) == 8192  # bytes count, not characters
-    assert context_tokens(asking("a" * 6018, max_tokens=1000)) == 4096
 
 
 @pytest.mark.parametrize(
