@@ -3,8 +3,8 @@
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from math import isfinite
 from pathlib import Path
@@ -104,18 +104,17 @@ class SentenceTransformerEncoder(_LocalModel):
         self._turn = RLock()
         self._counted: dict[str, int] = {}
         """The whole tokens of the texts that were counted last: who counts texts encodes them next."""
-        self.forward_passes = 0
 
-    @property
+    @cached_property
     def digest(self) -> str:
         with self._turn:
             return self._digest
 
-    @property
+    @cached_property
     def dtype(self) -> str:
         """See TextEncoder. Imports torch and does not load the model."""
-        with self._turn:
-            return self._dtype
+        prepare_torch()
+        return fitting_dtype() if self._asked_dtype == "auto" else self._asked_dtype
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See TextEncoder.
@@ -127,7 +126,10 @@ class SentenceTransformerEncoder(_LocalModel):
         """
         with self._turn:
             matrix = np.zeros((len(texts), self._model.get_embedding_dimension() or 0), dtype=np.float32)
-            for positions in self._padded_alike(texts):
+            alike = defaultdict(list)
+            for position, tokens in enumerate(seen_tokens(self.count_whole_tokens(texts), self.max_tokens)):
+                alike[-(-tokens // PADDED_TO)].append(position)
+            for positions in alike.values():
                 matrix[positions] = self._pass([texts[position] for position in positions])
             return matrix
 
@@ -143,14 +145,7 @@ class SentenceTransformerEncoder(_LocalModel):
         with self._turn:
             return self._model.max_seq_length
 
-    def _padded_alike(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        alike = defaultdict(list)
-        for position, tokens in enumerate(seen_tokens(self.count_whole_tokens(texts), self.max_tokens)):
-            alike[-(-tokens // PADDED_TO)].append(position)
-        yield from alike.values()
-
     def _pass(self, texts: list[str]) -> Vectors:
-        self.forward_passes += -(-len(texts) // self._batch_size)
         model = self._model
         if self._threads is None:
             _adapt_threads()
@@ -165,13 +160,8 @@ class SentenceTransformerEncoder(_LocalModel):
         return rows
 
     @cached_property
-    def _dtype(self) -> str:
-        prepare_torch()
-        return fitting_dtype() if self._asked_dtype == "auto" else self._asked_dtype
-
-    @cached_property
     def _model(self) -> "SentenceTransformer":
-        dtype = self._dtype
+        dtype = self.dtype
         self._prepare()
         import torch
         from sentence_transformers import SentenceTransformer
@@ -214,15 +204,13 @@ class CrossEncoderScorer(_LocalModel):
     """The port PairScorer over one model, which is loaded once, at the first call that needs it.
 
     Loading and scoring take turns on one thread, so that the caller's event loop is not blocked. Callers take turns
-    too: the time-out of one does not count the batches of others. A batch that runs when its caller times out ends by
-    itself; the next caller waits for it, at most for its own time-out.
+    too: the time-out of one does not count the batches of others, but for one that runs when its caller times out.
     """
 
     def __init__(self, name: str, *, threads: int | None = None) -> None:
         super().__init__(name, threads=threads)
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="cross-encoder")
         self._turn = asyncio.Lock()
-        self._running: Future[list[float]] | None = None
 
     async def digest(self) -> str:
         return await asyncio.get_running_loop().run_in_executor(self._executor, lambda: self._digest)
@@ -233,15 +221,14 @@ class CrossEncoderScorer(_LocalModel):
         """See PairScorer. Passages of similar length share a batch, since all in it are padded to the longest."""
         by_length = sorted(range(len(passages)), key=lambda position: len(passages[position]))
         logits = [0.0] * len(passages)
+        loop = asyncio.get_running_loop()
         async with self._turn:
-            await self._wait_for_abandoned_batch(timeout_s)
             try:
                 async with asyncio.timeout(timeout_s):
                     for start in range(0, len(by_length), batch_size):
                         positions = by_length[start : start + batch_size]
                         pairs = [(query, passages[position]) for position in positions]
-                        self._running = self._executor.submit(self._score, pairs, max_tokens)
-                        scored = await asyncio.wrap_future(self._running)
+                        scored = await loop.run_in_executor(self._executor, self._score, pairs, max_tokens)
                         for position, logit in zip(positions, scored, strict=True):
                             logits[position] = logit
             except TimeoutError:
@@ -257,12 +244,6 @@ class CrossEncoderScorer(_LocalModel):
     async def close(self) -> None:
         """End the thread without waiting for a running batch."""
         self._executor.shutdown(wait=False, cancel_futures=True)
-
-    async def _wait_for_abandoned_batch(self, timeout_s: float) -> None:
-        if self._running is not None and not self._running.done():
-            _, unfinished = await asyncio.wait([asyncio.wrap_future(self._running)], timeout=timeout_s)
-            if unfinished:
-                raise LLMTimeoutError(timeout_s)
 
     def _score(self, pairs: list[tuple[str, str]], max_tokens: int) -> list[float]:
         from torch.nn import Identity

@@ -69,10 +69,6 @@ class TextEncoder(Protocol):
     def max_tokens(self) -> int | None:
         """The maximum tokens of a text that the model sees; None if it has no limit."""
 
-    @property
-    def forward_passes(self) -> int:
-        """Forward passes since the model was loaded; one call of `encode` may need several."""
-
 
 class Embedder(Protocol):
     """Turns texts into vectors, in this process or on a server."""

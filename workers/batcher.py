@@ -25,9 +25,6 @@ from workers.broker import FIRST, PRIORITIES
 
 log = structlog.get_logger("ragq.batcher")
 
-#: Stands for a text that the encoder has not come to.
-_NOTHING = np.empty(0, dtype=np.float32)
-
 #: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
 MOST_TEXTS = 128
 
@@ -78,16 +75,11 @@ class _Request:
     texts: list[str]
     truncate: bool
     future: "asyncio.Future[TextVectors]"
-    rows: list[np.ndarray] = field(init=False)
-    """What the encoder gave for each text."""
     cut: tuple[int, ...] = ()
     """The positions of texts that the encoder does not see whole."""
     begun: asyncio.Event = field(default_factory=asyncio.Event)
     encoded_from: float | None = None
     """When the model began to work on it, by the clock of the loop; None before that."""
-
-    def __post_init__(self) -> None:
-        self.rows = [_NOTHING] * len(self.texts)
 
     @property
     def is_over(self) -> bool:
@@ -107,9 +99,8 @@ class Batcher:
         is_crowded: Callable[[], bool] = lambda: False,
         is_awaited: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone.
-
-        Passes of indexing have a half of it.
+        """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone, and
+        passes of indexing have a half of it.
 
         `is_crowded` returns whether other tasks are in flight, whose texts are worth `window_s` seconds of waiting.
         `is_awaited` returns whether a stage of work that comes first is in flight. Between two passes of indexing, the
@@ -216,29 +207,28 @@ class Batcher:
 
     async def _compute(self, requests: Sequence[_Request], priority: int) -> None:
         loop = asyncio.get_running_loop()
-        before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
+        owners = [request for request in requests for _ in request.texts]
         whole, limit = await loop.run_in_executor(self._executor, self._count, texts)
-        places: list[tuple[_Request, int]] = []
         for request in requests:
             if request.encoded_from is None:
                 request.encoded_from = loop.time()
-            self._note_long_texts(request, whole[len(places) :][: len(request.texts)], limit)
-            places += [(request, position) for position in range(len(request.texts))]
+            of_request = [tokens for tokens, owner in zip(whole, owners, strict=True) if owner is request]
+            self._note_long_texts(request, of_request, limit)
+        rows: dict[int, np.ndarray] = {}
         for batch in passes(seen_tokens(whole, limit), _at_once(self._token_budget, priority)):
             await self._give_way(PRIORITIES[: PRIORITIES.index(priority)])
-            wanted = [at for at in batch if not places[at][0].is_over]
+            wanted = [at for at in batch if not owners[at].is_over]
             if not wanted:
                 continue
-            rows = await loop.run_in_executor(self._executor, self.encoder.encode, [texts[at] for at in wanted])
+            encoded = await loop.run_in_executor(self._executor, self.encoder.encode, [texts[at] for at in wanted])
             self._finished += 1
-            for at, row in zip(wanted, rows, strict=True):
-                request, position = places[at]
-                request.rows[position] = row
-        log.info("texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before)
+            rows.update(zip(wanted, encoded, strict=True))
+        log.info("texts_encoded", requests=len(requests), texts=len(texts))
         for request in requests:
             if not request.is_over:
-                request.future.set_result(TextVectors(np.stack(request.rows), request.cut))
+                own = np.stack([rows[at] for at, owner in enumerate(owners) if owner is request])
+                request.future.set_result(TextVectors(own, request.cut))
 
     async def _give_way(self, priorities: Sequence[int]) -> None:
         clock = asyncio.get_running_loop().time
@@ -256,15 +246,9 @@ class Batcher:
         request.cut = tuple(at for at, count in enumerate(tokens) if limit is not None and count > limit)
         if request.cut and not request.truncate and not request.is_over:
             first = request.cut[0]
+            texts, chars = len(tokens), len(request.texts[first])
             request.future.set_exception(
-                TextTooLongError(
-                    self.encoder.name,
-                    first,
-                    texts=len(tokens),
-                    chars=len(request.texts[first]),
-                    tokens=tokens[first],
-                    limit=limit,
-                )
+                TextTooLongError(self.encoder.name, first, texts=texts, chars=chars, tokens=tokens[first], limit=limit)
             )
 
 
@@ -300,19 +284,13 @@ class BatchedEmbedder:
         self.name = batcher.encoder.name
         self._batcher = batcher
         self._priority = priority
-        self._at: dict[int, BatchedEmbedder] = {priority: self}
-        self._digest: str | None = None
 
     def at(self, priority: int) -> "BatchedEmbedder":
         """The same embedder for texts of a priority."""
-        if priority not in self._at:
-            self._at[priority] = BatchedEmbedder(self._batcher, priority=priority)
-        return self._at[priority]
+        return BatchedEmbedder(self._batcher, priority=priority)
 
     async def digest(self) -> str:
-        if self._digest is None:
-            self._digest = await _of_loaded(lambda: self._batcher.encoder.digest)
-        return self._digest
+        return await _of_loaded(lambda: self._batcher.encoder.digest)
 
     async def dtype(self) -> str:
         return await _of_loaded(lambda: self._batcher.encoder.dtype)

@@ -44,18 +44,12 @@ def encoder(request: pytest.FixtureRequest) -> TextEncoder:
     return SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype=request.param, threads=1)
 
 
-def test_there_is_one_float32_row_per_text_in_order_and_those_of_one_length_share_a_pass(encoder: TextEncoder) -> None:
+def test_there_is_one_float32_row_per_text_in_order(encoder: TextEncoder) -> None:
     matrix = encoder.encode(TEXTS)
     assert (matrix.ndim, len(matrix), matrix.dtype.name) == (2, 3, "float32")
     assert np.isfinite(matrix).all()
     assert_same_rows(encoder.encode(TEXTS[::-1]), matrix[::-1], ROUNDING[encoder.dtype])
     assert np.linalg.norm(matrix[0] - matrix[1]) > 10 * ROUNDING[encoder.dtype]
-
-    before = encoder.forward_passes
-    encoder.encode([])
-    assert encoder.forward_passes == before
-    encoder.encode(["We went fishing."] * 9)
-    assert encoder.forward_passes == before + 1
 
 
 def test_a_row_depends_on_its_text_alone_but_for_rounding(encoder: TextEncoder) -> None:
@@ -270,6 +264,6 @@ async def test_a_batch_whose_caller_timed_out_is_the_only_one_that_the_next_call
     with pytest.raises(LLMTimeoutError):
         await scorer.score_pairs("late", MANY, timeout_s=0.1, batch_size=4, max_tokens=512)
 
-    logits = await scorer.score_pairs("next", MANY[:1], timeout_s=0.4, batch_size=1, max_tokens=512)
+    logits = await scorer.score_pairs("next", MANY[:1], timeout_s=60, batch_size=1, max_tokens=512)
 
     assert (logits, batches) == ([0.0], [("late", 4), ("next", 1)])

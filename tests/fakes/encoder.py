@@ -31,7 +31,3 @@ class FakeEncoder:
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         return [len(text.split()) for text in texts]
-
-    @property
-    def forward_passes(self) -> int:
-        return sum(map(bool, self.passes))
