@@ -2,6 +2,7 @@
 
 import csv
 import io
+from codecs import BOM_UTF8
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -56,23 +57,15 @@ def accept(parsed: Parsed[T_co], *, of: str = "data set", consequence: str = "no
 
 @dataclass(frozen=True)
 class NumberedLines:
-    r"""Every line of a text that is not blank, and its number from 1. Only the text is in memory.
+    """Every line of a text in UTF-8 that is not blank, and its number from 1. Only the text is in memory."""
 
-    >>> list(NumberedLines("one\r\n\ntwo"))
-    [(1, 'one'), (3, 'two')]
-    """
-
-    text: str = field(repr=False)
+    data: bytes = field(repr=False)
 
     def __iter__(self) -> Iterator[tuple[int, str]]:
-        number, start = 1, 0
-        while start < len(self.text):
-            end = self.text.find("\n", start)
-            end = len(self.text) if end < 0 else end
-            line = self.text[start:end]
-            if line.strip():
-                yield number, line.rstrip("\r")
-            number, start = number + 1, end + 1
+        for number, line in enumerate(io.BytesIO(self.data), start=1):
+            text = line.decode().rstrip("\r\n")
+            if text.strip():
+                yield number, text
 
 
 def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[NumberedLines]:
@@ -82,12 +75,11 @@ def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[Numbere
     >>> list(numbered_lines(b"one\r\n\ntwo", file="a.txt", what_to_do="write a word a line").value)
     [(1, 'one'), (3, 'two')]
     """
-    text, problems = _decoded(data, file)
-    if problems:
-        return Parsed(NumberedLines(""), problems)
-    lines = NumberedLines(text)
-    empty = FileProblem(file, None, "is empty", what_to_do)
-    return Parsed(lines, () if next(iter(lines), None) else (empty,))
+    lines = NumberedLines(data.removeprefix(BOM_UTF8))
+    _, problems = _decoded(data, file)
+    if not problems and next(iter(lines), None) is None:
+        problems = (FileProblem(file, None, "is empty", what_to_do),)
+    return Parsed(NumberedLines(b"") if problems else lines, problems)
 
 
 def _decoded(data: bytes, file: str) -> Parsed[str]:
