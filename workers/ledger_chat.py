@@ -8,8 +8,8 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from schemas.errors import DomainError, FailureCategory, LLMError, ModelMissingError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+from schemas.errors import DomainError, FailureCategory, LLMError
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.runs import FrozenModel
 from stages.ports import ChatModel, OnText
 from stages.texts.characters import storable
@@ -56,23 +56,13 @@ class CallLedger:
         """Freeze a model at the first call of a run. Raises DomainError when another one was frozen."""
         frozen = await self._frozen.load((run_id, found.model), lambda: self.database.ask(_freeze, run_id, found))
         if frozen is not None and frozen.identity.weights != found.weights:
-            raise _changed(run_id, frozen, found.words)
-
-    async def check_missing(self, run_id: int, missing: ModelMissingError) -> None:
-        """Raise DomainError when a run was submitted with a model that the server of this worker does not have. A run
-        that froze none is left to the error of the server."""
-        for frozen in await self.database.ask(runs.frozen, run_id, model=missing.model):
-            raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
-
-
-def _changed(run_id: int, frozen: FrozenModel, found: str) -> DomainError:
-    when = "at its submission" if frozen.is_from_submission else "at its first call"
-    return DomainError(
-        f"Model '{frozen.identity.model}' of run r{run_id} has changed: {frozen.identity.words} {when}, {found} now. "
-        f"Serve the first one again and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the "
-        "present one.",
-        FailureCategory.MODEL_CHANGED,
-    )
+            when = "at its submission" if frozen.is_from_submission else "at its first call"
+            raise DomainError(
+                f"Model '{found.model}' of run r{run_id} has changed: {frozen.identity.words} {when}, {found.words} "
+                f"now. Serve the first one again and `ragq retry r{run_id}`, or submit the same work with `--new`, "
+                "which uses the present one.",
+                FailureCategory.MODEL_CHANGED,
+            )
 
 
 async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> FrozenModel | None:
@@ -111,11 +101,7 @@ class LedgerChat:
         AwaitsBatch where the calls of the run are sent as batches.
         """
         call, purpose = call.model_copy(update={"draw": self._draw}), call.purpose
-        try:
-            served_by = await self._calls.limits.look_up(self._claim, lambda: self._chat.identity(call.model))
-        except ModelMissingError as missing:
-            await self._calls.check_missing(self._claim.run_id, missing)
-            raise
+        served_by = await self._calls.limits.look_up(self._claim, lambda: self._chat.identity(call.model))
         await self._calls.check(self._claim.run_id, served_by)
         while (use := await self._find_rejected(call, served_by.digest)) is not None:
             if not self._resamples:
@@ -191,17 +177,8 @@ class LedgerChat:
 
 
 def _rejected_reply(use: CallUse) -> ChatReply:
-    return ChatReply(
-        text=use.reply,
-        model=use.model,
-        digest=use.digest,
-        stop_reason=use.stop_reason,
-        prompt_tokens=use.prompt_tokens,
-        reply_tokens=use.reply_tokens,
-        seconds=use.seconds,
-        tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
-        is_rejected=True,
-    )
+    same = ("model", "digest", "stop_reason", "prompt_tokens", "reply_tokens", "seconds", "tokens")
+    return ChatReply(text=use.reply, **{name: getattr(use, name) for name in same}, is_rejected=True)
 
 
 log = structlog.get_logger("ragq.stages")
