@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any, Final, Generic, NamedTuple, NoReturn, TypeVar
 
@@ -81,12 +82,7 @@ def _unique(pairs: _Pairs) -> dict[str, Any]:
 def strict_object(text: str, *, members: Callable[[_Pairs], dict[str, Any]] = _unique) -> dict[str, Any]:
     """The JSON object in `text`; `members` builds each object in it. Raises ValueError, whose message has the position
     but no part of the text."""
-    try:
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=members)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
+    value = _loaded(text, members)
     if not isinstance(value, dict):
         raise ValueError(f"expected a JSON object, found {json_type(value)}")
     return value
@@ -97,13 +93,13 @@ def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-def _is_json(text: str) -> bool:
-    """Whether `text` is one JSON value of any type."""
+def _loaded(text: str, members: Callable[[_Pairs], dict[str, Any]] = dict) -> Any:
     try:
-        json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        return False
-    return True
+        return json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=members)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at line {error.lineno}, column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def json_type(value: object) -> str:
@@ -160,7 +156,8 @@ def tolerant_fixups(text: str) -> str:
     '{"quotes": ["she said \\\\"never again\\\\""]}'
     """
     for fixup in FIXUPS:
-        if _is_json(text):
+        with suppress(ValueError):
+            _loaded(text)
             return text
         text = fixup(text)
     return text
