@@ -270,7 +270,7 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
         tags = _Tags.model_validate_json(response.content)
     except ValidationError as error:
         raise LLMError(
-            f"{url} answered a request for model '{model}' with something other than Ollama's JSON "
+            f"{server_name(url)} answered a request for model '{model}' with something other than Ollama's JSON "
             f"({type(error).__name__}). Is it an Ollama server?"
         ) from None
     listed = {tag.model: tag for tag in tags.models}
@@ -288,19 +288,11 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
     )
 
 
-def _listed_context(entry: dict[str, Any]) -> int | None:
-    """The context in an entry of OpenAI's list, as vLLM, llama.cpp and others name it.
-
-    >>> _listed_context({"id": "m", "meta": {"n_ctx_train": 32768, "n_ctx": 4096}})
-    4096
-    """
-    meta = entry.get("meta")
-    places = (entry, meta if isinstance(meta, dict) else {})
-    return next((found for key in _CONTEXT_KEYS for of in places if (found := _tokens(of.get(key)))), None)
-
-
 def _tokens(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+_NO_LIST: Final = (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED)
 
 
 async def openai_identity(client: httpx.AsyncClient, base_url: str, model: str) -> ModelIdentity:
@@ -312,10 +304,14 @@ async def openai_identity(client: httpx.AsyncClient, base_url: str, model: str) 
     an error, and connection errors unchanged.
     """
     url = f"{base_url.rstrip('/')}/models"
-    entries = await _entries(client, url, model)
+    response = await client.get(url)
+    if response.is_error and response.status_code not in _NO_LIST:
+        raise status_error(url, model, response)
+    listed = [] if response.is_error else _read(response).data
+    entries = [entry for entry in listed if entry.get("id") == model] or listed
+    known = sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id")))
     context = await _context(client, url, entries[0]) if len(entries) == 1 else None
-    listed = tuple(sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id"))))
-    return unlisted(base_url, model).model_copy(update={"listed": listed, "context_tokens": context})
+    return unlisted(base_url, model).model_copy(update={"listed": tuple(known), "context_tokens": context})
 
 
 def unlisted(base_url: str, model: str) -> ModelIdentity:
@@ -324,22 +320,14 @@ def unlisted(base_url: str, model: str) -> ModelIdentity:
 
 
 async def _context(client: httpx.AsyncClient, url: str, entry: dict[str, Any]) -> int | None:
-    """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
+    """The context in an entry of the list, as vLLM, llama.cpp and others name it. What a slot of llama.cpp has is in
+    its properties: its list says what the model was trained with."""
+    meta = entry.get("meta")
+    places = [entry, meta if isinstance(meta, dict) else {}]
     if entry.get("owned_by") == "llamacpp":
         props = _read(await client.get(f"{url.removesuffix('/v1/models')}/props"))
-        if tokens := _tokens(props.default_generation_settings.get("n_ctx")):
-            return tokens
-    return _listed_context(entry)
-
-
-async def _entries(client: httpx.AsyncClient, url: str, model: str) -> list[dict[str, Any]]:
-    response = await client.get(url)
-    if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
-        return []
-    if response.is_error:
-        raise status_error(url, model, response)
-    entries = _read(response).data
-    return [entry for entry in entries if entry.get("id") == model] or entries
+        places.insert(0, props.default_generation_settings)
+    return next((found for key in _CONTEXT_KEYS for of in places if (found := _tokens(of.get(key)))), None)
 
 
 def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:

@@ -25,10 +25,10 @@ _SECONDS: Final = 120.0
 
 
 class Batch(BaseModel):
-    """What the provider says of a batch."""
+    """What the provider says of a batch, or of a file."""
 
     id: str
-    status: str
+    status: str = ""
     created_at: float = 0.0
     metadata: dict[str, str] | None = None
     output_file_id: str | None = None
@@ -54,10 +54,6 @@ class Batch(BaseModel):
 class _Page(BaseModel):
     data: list[Batch]
     has_more: bool = False
-
-
-class _File(BaseModel):
-    id: str
 
 
 class _Response(BaseModel):
@@ -113,7 +109,7 @@ class OpenAIBatches:
         sent = await self._client.post(
             "files", data={"purpose": "batch"}, files={"file": ("calls.jsonl", content, "application/jsonl")}
         )
-        return _File.model_validate_json(_content(sent)).id
+        return Batch.model_validate_json(_content(sent)).id
 
     async def begin(self, file_id: str, name: str) -> str:
         """Let a file of calls be carried out, under a name. Returns the id of the batch."""
