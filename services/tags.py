@@ -21,7 +21,7 @@ from stages.models import resolved_model
 from stages.records import ProblemsFound, accept
 from stages.reports.words import counted
 from stages.tags.phrases import parse_phrase_sets
-from stages.tags.rerank import USUAL, least_count
+from stages.tags.rerank import SHARE, USUAL
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from stages.texts.characters import is_plain_id
 from store import vocabularies
@@ -114,8 +114,7 @@ async def minimum_count(connection: Connection, vocabulary_id: int, settings: Ru
     found = settings.psq.min_tag_count
     if found != "auto":
         return found
-    tags, reaching = await vocabularies.reaching(connection, vocabulary_id, USUAL)
-    return least_count(tags=tags, reaching=reaching)
+    return USUAL if await vocabularies.share(connection, vocabulary_id, USUAL) >= SHARE else 0
 
 
 def tags_hash(settings: RunSettings) -> str:

@@ -1,7 +1,7 @@
 """Vocabularies of tags: imported whole, listed, looked up."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from schemas.errors import DomainError, FailureCategory, Refused
@@ -20,19 +20,6 @@ from stages.tags.rerank import emptied
 from stages.tags.similarity import SentenceModel
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert
 
-
-async def copy_rows(
-    connection: Connection, vocabulary_id: int, table: str, columns: Sequence[str], records: Iterator[tuple[Any, ...]]
-) -> None:
-    """Copy records into a table of the parts of vocabularies. `columns` are those after the vocabulary's."""
-    await connection.copy_records_to_table(
-        table,
-        columns=("vocabulary_id", *columns),
-        records=((vocabulary_id, *record) for record in records),
-        timeout=BULK_SECONDS,
-    )
-
-
 REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
 
 USERS = """
@@ -42,7 +29,7 @@ WHERE status IN ('waiting', 'running', 'interrupted', 'paused')
 ORDER BY run_id
 """
 
-REACHING = "SELECT count(*), count(*) FILTER (WHERE count >= $2) AS reaching FROM tag WHERE vocabulary_id = $1"
+SHARE = "SELECT coalesce(avg((coalesce(count, 0) >= $2)::int), 0)::float8 FROM tag WHERE vocabulary_id = $1"
 
 
 CURRENT = f"""
@@ -54,6 +41,12 @@ WHERE replaced_at IS NULL AND ($1::text IS NULL OR name = $1) ORDER BY name
 async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int:
     """Store a vocabulary, all or nothing, and replace the older one of its name. Its id. Jobs that were submitted with
     the older one keep it."""
+
+    async def copy(table: str, columns: Sequence[str], records: Iterable[tuple[Any, ...]]) -> None:
+        of_vocabulary = ((vocabulary_id, *record) for record in records)
+        names = ("vocabulary_id", *columns)
+        await connection.copy_records_to_table(table, columns=names, records=of_vocabulary, timeout=BULK_SECONDS)
+
     async with connection.transaction():
         # Of two imports at the same moment, the later one has to see the earlier one.
         await hold(connection, Lock.VOCABULARY, name)
@@ -62,11 +55,11 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         vocabulary_id = await insert(connection, "vocabulary", name=name, **counts)
         columns = ("name", "category", "count", "nsfw_probability", "title")
         tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
-        await copy_rows(connection, vocabulary_id, "tag", columns, tags)
+        await copy("tag", columns, tags)
         aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
-        await copy_rows(connection, vocabulary_id, "tag_alias", ("alias", "tag"), aliases)
+        await copy("tag_alias", ("alias", "tag"), aliases)
         documents = ((at, list(document.tags), document.weight) for at, document in enumerate(vocabulary.documents))
-        await copy_rows(connection, vocabulary_id, "tag_document", ("ordinal", "tags", "weight"), documents)
+        await copy("tag_document", ("ordinal", "tags", "weight"), documents)
     return vocabulary_id
 
 
@@ -91,10 +84,10 @@ async def delete(connection: Connection, name: str) -> list[int]:
     return users
 
 
-async def reaching(connection: Connection, vocabulary_id: int, count: int) -> tuple[int, int]:
-    """The number of tags, and how many of them were used at least so often."""
-    tags, used = await connection.fetchrow(REACHING, vocabulary_id, count)
-    return tags, used
+async def share(connection: Connection, vocabulary_id: int, count: int) -> float:
+    """The share of the tags that were used at least so often; 0 without tags."""
+    found: float = await connection.fetchval(SHARE, vocabulary_id, count)
+    return found
 
 
 TAGS = "SELECT name, category, count, nsfw_probability, title FROM tag WHERE vocabulary_id = $1 ORDER BY id"

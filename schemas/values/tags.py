@@ -230,17 +230,15 @@ class PhraseReport(Phrase):
     not_permitted: int = 0
 
 
-class RankedTags(Value):
-    """Stage `rerank`: the candidates, best first, with reports per phrase."""
+class ValidatedTags(Value):
+    """Stage `validate`: the candidates, best first, which satisfy the contract."""
 
     candidates: tuple[Candidate, ...]
-    phrase_reports: tuple[PhraseReport, ...]
     phrase_rank_by_tag: dict[str, int]
     """Candidate -> its best rank, from 1, in the lists of the phrases before they were cut."""
 
 
-class ValidatedTags(Value):
-    """Stage `validate`: the candidates, which satisfy the contract, and the ranks."""
+class RankedTags(ValidatedTags):
+    """Stage `rerank`: the candidates, best first, not validated yet, with reports per phrase."""
 
-    candidates: tuple[Candidate, ...]
-    phrase_rank_by_tag: dict[str, int]
+    phrase_reports: tuple[PhraseReport, ...]

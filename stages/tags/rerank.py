@@ -124,15 +124,6 @@ SHARE: Final = 0.95
 """The share of a vocabulary's tags that must reach the usual minimum for it to apply."""
 
 
-def least_count(*, tags: int, reaching: int) -> int:
-    """The usual minimum if `reaching` of `tags` tags have it, and they are nearly all; otherwise 0, which drops none.
-
-    >>> least_count(tags=100, reaching=95), least_count(tags=100, reaching=94), least_count(tags=0, reaching=0)
-    (100, 0, 0)
-    """
-    return USUAL if tags and reaching >= SHARE * tags else 0
-
-
 NSFW_FROM = 0.95
 """The probability from which a tag is not safe for work."""
 
@@ -146,11 +137,6 @@ def is_nsfw(tag: Tag) -> bool:
     return tag.nsfw_probability is not None and tag.nsfw_probability >= NSFW_FROM
 
 
-def permitted(tags: Iterable[Tag], *, allow_nsfw_tags: bool) -> tuple[Tag, ...]:
-    """The tags that the request may get, in their order."""
-    return tuple(tag for tag in tags if allow_nsfw_tags or not is_nsfw(tag))
-
-
 def named(token: str, lexicon: Lexicon) -> tuple[Tag, ...]:
     """The tag of this name, else the tags of this alias, else none; in alphabetical order. A token that is both is the
     tag. Aliases are followed once: a target that is not a tag is dropped."""
@@ -161,11 +147,6 @@ def named(token: str, lexicon: Lexicon) -> tuple[Tag, ...]:
 def is_rare(tag: Tag, min_tag_count: int) -> bool:
     """Whether the tag is used less than `min_tag_count` times; a missing count is 0."""
     return (tag.count or 0) < min_tag_count
-
-
-def project(token: str, lexicon: Lexicon, *, min_tag_count: int) -> tuple[Tag, ...]:
-    """The tags that the token names, without rare ones."""
-    return tuple(tag for tag in named(token, lexicon) if not is_rare(tag, min_tag_count))
 
 
 def rank_tags(

@@ -1,7 +1,7 @@
 """Stage `retrieve`: the canonical tags of each phrase, by name, by alias and by neighbours."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from schemas.values.tags import (
 )
 from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vectors
 from stages.tags.phrases import final_phrases
-from stages.tags.rerank import is_rare, named, permitted, project
+from stages.tags.rerank import is_nsfw, is_rare, named
 from stages.tags.similarity import ContextModel, SentenceModel, TokenModel, context_vector, term_weights
 
 EXACT = 1.0
@@ -51,31 +51,32 @@ async def retrieve_tags(
         raise ValueError(f"per_phrase_k must be at least 1, not {per_phrase_k}")
     lookups = [phrase.lookup for phrase in embedded.phrases]
     known = await lexicon.look_up(vocabulary_id, lookups)
-    exactly = {lookup: project(lookup, known, min_tag_count=min_tag_count) for lookup in lookups}
-    queries = [query for query in _queries(embedded, vectors) if not (skip_exact and exactly[query.token])]
+    exact = {
+        lookup: [tag.name for tag in named(lookup, known) if not is_rare(tag, min_tag_count)] for lookup in lookups
+    }
+    queries = [query for query in _queries(embedded, vectors) if not (skip_exact and exact[query.token])]
     nearest = await asyncio.to_thread(search.nearest, queries, per_phrase_k) if queries else []
     near = {query.token: neighbours for query, neighbours in zip(queries, nearest, strict=True)}
     tokens = {neighbour.token for neighbours in nearest for neighbour in neighbours}
     around = await lexicon.look_up(vocabulary_id, sorted(tokens))
+    words = Lexicon(tags=known.tags | around.tags, aliases=known.aliases | around.aliases)
     found = []
     for phrase in embedded.phrases:
-        neighbours = near.get(phrase.lookup, ())
-        exact = permitted(exactly[phrase.lookup], allow_nsfw_tags=allow_nsfw_tags)
-        reached = _reached(neighbours, around, allow_nsfw_tags, min_tag_count)
-        itself = NearToken(token=phrase.lookup, score_fasttext=EXACT)
-        named_exactly = (_found(tag, itself) for tag in exact)
-        by_tag = {tag.tag: tag for tag in (*reached, *named_exactly)}
-        met = {tag.name: tag for tag in named(phrase.lookup, known)}
-        met |= {tag.name: tag for neighbour in neighbours for tag in named(neighbour.token, around)}
-        rare = [name for name, tag in met.items() if is_rare(tag, min_tag_count)]
+        met = _met(phrase, near.get(phrase.lookup, ()), words)
+        rare = [name for name, (tag, _) in met.items() if is_rare(tag, min_tag_count)]
+        kept = [
+            _weighted(_found(tag, token), phrase, embedded)
+            for name, (tag, token) in sorted(met.items())
+            if name not in rare and (allow_nsfw_tags or not is_nsfw(tag))
+        ]
         found.append(
             FoundForPhrase(
                 phrase=phrase,
-                required=tuple(sorted(tag.name for tag in exact)),
+                required=tuple(one.tag for one in kept if one.tag in exact[phrase.lookup]),
                 asked_neighbours=phrase.lookup in near,
-                found=tuple(_weighted(by_tag[name], phrase, embedded) for name in sorted(by_tag)),
+                found=tuple(kept),
                 too_rare=len(rare),
-                not_permitted=len(met.keys() - by_tag.keys() - set(rare)),
+                not_permitted=len(met) - len(rare) - len(kept),
             )
         )
     return RetrievedTags(vocabulary_id=vocabulary_id, phrases=tuple(found))
@@ -90,16 +91,14 @@ def _queries(embedded: EmbeddedPhrases, vectors: Vectors) -> Iterator[TokenQuery
             yield TokenQuery(lookup, of_token if of_token.any() else None, sentence)
 
 
-def _reached(
-    neighbours: Sequence[NearToken], lexicon: Lexicon, allow_nsfw_tags: bool, min_tag_count: int
-) -> Iterable[FoundTag]:
-    """Each tag once, with the nearest of its tokens."""
-    nearest: dict[str, FoundTag] = {}
-    for neighbour in sorted(neighbours, key=lambda near: (-near.similarity, near.token)):
-        tags = project(neighbour.token, lexicon, min_tag_count=min_tag_count)
-        for tag in permitted(tags, allow_nsfw_tags=allow_nsfw_tags):
-            nearest.setdefault(tag.name, _found(tag, neighbour))
-    return nearest.values()
+def _met(phrase: Phrase, neighbours: Sequence[NearToken], words: Lexicon) -> dict[str, tuple[Tag, NearToken]]:
+    """By name, each tag that the phrase names, or a neighbour, with the nearest of its tokens."""
+    itself = NearToken(token=phrase.lookup, score_fasttext=EXACT)
+    met: dict[str, tuple[Tag, NearToken]] = {}
+    for token in (itself, *sorted(neighbours, key=lambda near: (-near.similarity, near.token))):
+        for tag in named(token.token, words):
+            met.setdefault(tag.name, (tag, token))
+    return met
 
 
 def _found(tag: Tag, near: NearToken) -> FoundTag:

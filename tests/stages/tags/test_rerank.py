@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from schemas.values.tags import Lexicon, PhraseCandidate
-from stages.tags.rerank import cut, project
+from stages.tags.rerank import cut, named
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import (
     at,
@@ -109,8 +109,8 @@ def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabular
     lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",), "tag": ("gone",)})
 
     for token in ("near", "tag"):
-        assert [tag.name for tag in project(token, lexicon, min_tag_count=0)] == ["tag"]
-    assert project("far", lexicon, min_tag_count=0) == ()
+        assert [tag.name for tag in named(token, lexicon)] == ["tag"]
+    assert named("far", lexicon) == ()
 
 
 async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours_and_a_negative_similarity_is_kept() -> None:

@@ -27,8 +27,7 @@ async def test_an_imported_vocabulary_is_read_unchanged(connection: Connection) 
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
 
     assert await vocabularies.content(connection, vocabulary_id) == CLOTHES
-    assert await vocabularies.reaching(connection, vocabulary_id, 9) == (2, 1)
-    assert await vocabularies.reaching(connection, vocabulary_id, 10) == (2, 0)
+    assert [await vocabularies.share(connection, vocabulary_id, count) for count in (9, 10)] == [0.5, 0]
     (listed,) = await vocabularies.current(connection)
 
     assert (listed.id, listed.name, listed.dimension) == (vocabulary_id, "clothes", None)
