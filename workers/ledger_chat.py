@@ -192,35 +192,27 @@ async def published(database: Database, attempt_id: int) -> AsyncIterator[OnText
     """Until the block ends, what is handed over is stored as pieces of the attempt, at most five a second. Nothing
     depends on it: while the database does not answer, the pieces that follow are not published."""
     waiting: list[str] = []
-    woken, is_over = asyncio.Event(), asyncio.Event()
-
-    def add(text: str) -> None:
-        waiting.append(text)
-        woken.set()
+    is_over = asyncio.Event()
 
     async def publish() -> None:
         ordinal = 0
         while not is_over.is_set():
-            await woken.wait()
-            woken.clear()
             text = storable("".join(waiting))
             waiting.clear()
-            if not text or is_over.is_set():
-                continue
-            ordinal += 1
-            try:
-                await database.once(answer_pieces.add, attempt_id, ordinal, text)
-            except DATABASE_ERRORS as error:
-                log.warning("answer_not_published", attempt_id=attempt_id, error_type=type(error).__name__)
-                return
+            if text:
+                ordinal += 1
+                try:
+                    await database.once(answer_pieces.add, attempt_id, ordinal, text)
+                except DATABASE_ERRORS as error:
+                    log.warning("answer_not_published", attempt_id=attempt_id, error_type=type(error).__name__)
+                    return
             with suppress(TimeoutError):
                 async with asyncio.timeout(EVERY_SECONDS):
                     await is_over.wait()
 
     publishing = asyncio.create_task(publish())
     try:
-        yield add
+        yield waiting.append
     finally:
         is_over.set()
-        woken.set()
         await publishing
