@@ -178,12 +178,14 @@ def import_command(directory: Path, name: str | None, as_json: bool) -> None:
     tell_unread(directory, FILES)
     vocabulary = read_vocabulary(called, files)
     kept = with_database(keep_vocabulary, called, vocabulary)
-    counts = kept.model_dump(exclude={"id"})
-    shown = (f"{number} {what}" for what, number in counts.items() if what != "unknown_ratings")
-    words = f"Imported vocabulary '{called}': {', '.join(shown)}."
-    print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)
-    if kept.warning is not None:
-        print_text(f"Warning: {kept.warning}", err=True)
+    rated = sum(tag.nsfw_probability is not None for tag in vocabulary.tags)
+    counts = {"tags": kept.tags, "aliases": kept.aliases, "documents": kept.documents, "rated": rated}
+    words = ", ".join(f"{number} {what}" for what, number in counts.items())
+    shown = {"vocabulary": called, "id": kept.id, **counts, "unknown_ratings": vocabulary.unknown_ratings}
+    print_result(shown, f"Imported vocabulary '{called}': {words}.", as_json=as_json)
+    if vocabulary.unknown_ratings:
+        left_out = counted(vocabulary.unknown_ratings, "rating")
+        print_text(f"Warning: {left_out} left out: the vocabulary does not have the tag.", err=True)
     if not as_json:
         print_text(f"`ragq index tags {called}` builds its models.", err=True)
 

@@ -5,21 +5,17 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from pydantic import Field
-
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.suggestions import Each, Repeatable, did_you_mean
-from schemas.values.base import Value
 from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, StoredVocabulary, Vocabulary
 from services.new_runs import Submitted, submit_run
 from stages.models import resolved_model
 from stages.records import ProblemsFound, accept
-from stages.reports.words import counted
 from stages.tags.phrases import parse_phrase_sets
 from stages.tags.rerank import SHARE, USUAL
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
@@ -167,26 +163,6 @@ def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRu
     )
 
 
-class ImportedVocabulary(Value):
-    """A vocabulary that was stored, and how much is in it."""
-
-    id: int = Field(examples=[2])
-    tags: int = Field(examples=[40])
-    aliases: int = Field(examples=[61])
-    documents: int = Field(examples=[120])
-    rated: int = Field(examples=[12])
-    """Tags with a rating."""
-    unknown_ratings: int = Field(examples=[0])
-    """Ratings of tags that the vocabulary does not have, which were left out."""
-
-    @property
-    def warning(self) -> str | None:
-        """What was left out; None if nothing was."""
-        if not self.unknown_ratings:
-            return None
-        return f"{counted(self.unknown_ratings, 'rating')} left out: the vocabulary does not have the tag."
-
-
 def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
     """The vocabulary in files by name; needs no database. Raises Refused for a name that a vocabulary cannot have and
     for files of other names, and ProblemsFound."""
@@ -203,17 +179,10 @@ def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
     return found
 
 
-async def keep_vocabulary(connection: Connection, name: str, vocabulary: Vocabulary) -> ImportedVocabulary:
+async def keep_vocabulary(connection: Connection, name: str, vocabulary: Vocabulary) -> StoredVocabulary:
     """Store a vocabulary in place of an older one of its name; jobs that were submitted with that one keep it."""
-    vocabulary_id = await vocabularies.keep(connection, name, vocabulary)
-    return ImportedVocabulary(
-        id=vocabulary_id,
-        tags=len(vocabulary.tags),
-        aliases=len(vocabulary.aliases),
-        documents=len(vocabulary.documents),
-        rated=sum(tag.nsfw_probability is not None for tag in vocabulary.tags),
-        unknown_ratings=vocabulary.unknown_ratings,
-    )
+    await vocabularies.keep(connection, name, vocabulary)
+    return await vocabulary_of_name(connection, name)
 
 
 async def delete_vocabulary(connection: Connection, name: str) -> None:

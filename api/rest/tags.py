@@ -18,7 +18,6 @@ from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
 from schemas.values.tags import StoredVocabulary, Tag
 from services.new_runs import Submitted
 from services.tags import (
-    ImportedVocabulary,
     build_vocabulary,
     delete_vocabulary,
     keep_vocabulary,
@@ -170,7 +169,7 @@ async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Quer
 @vocabularies_router.post("", status_code=201)
 async def import_vocabulary(
     form: Annotated[VocabularyForm, File()], ctx: Context, response: Response
-) -> ImportedVocabulary:
+) -> StoredVocabulary:
     """Store the files of a form (`multipart/form-data`) as a vocabulary, in place of an older one of its name.
 
     Files are recognised by their names. 422 `files-unusable` has every problem, and then nothing is imported. Build its
