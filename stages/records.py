@@ -5,7 +5,6 @@ import io
 from codecs import BOM_UTF8
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
@@ -90,15 +89,6 @@ def _decoded(data: bytes, file: str) -> Parsed[str]:
         return Parsed("", (FileProblem(file, line, "is not UTF-8", "save it as UTF-8"),))
 
 
-class Separator(StrEnum):
-    """The character between two cells."""
-
-    COMMA = ","
-    """Cells may be quoted."""
-    TAB = "\t"
-    """Nothing is quoted: a double quote is a character like any other."""
-
-
 Row = tuple[int, dict[str, str]]
 """The number of a line, and its raw cells by column. A cell beyond the end of the line is empty."""
 
@@ -108,11 +98,12 @@ def parse_rows(
     *,
     file: str,
     columns: Sequence[str],
-    separator: Separator = Separator.COMMA,
+    by_tabs: bool = False,
     header: Sequence[str] | None = None,
 ) -> Parsed[tuple[Row, ...]]:
     r"""Read the requested columns of every row that is not blank; further columns are ignored.
 
+    Cells are separated by commas, and may be quoted; or `by_tabs`, where a double quote is a character like any other.
     `header` names the columns of a file without a header line. A byte order mark is ignored. Problems name the file and
     the line, and never a cell. Of a header in TABs they show only known names, because a transcript without a header
     starts with speech.
@@ -124,10 +115,7 @@ def parse_rows(
     if of_text:
         return Parsed((), of_text)
     source = io.StringIO(text, newline="\n")
-    if separator is Separator.TAB:
-        lines = csv.reader(source, delimiter=separator.value, quoting=csv.QUOTE_NONE)
-    else:
-        lines = csv.reader(source, delimiter=separator.value, strict=True)
+    lines = csv.reader(source, delimiter="\t", quoting=csv.QUOTE_NONE) if by_tabs else csv.reader(source, strict=True)
     try:
         numbered = [(lines.line_num, cells) for cells in lines]
     except csv.Error as error:
@@ -136,7 +124,7 @@ def parse_rows(
         return Parsed((), (FileProblem(file, lines.line_num, found, what_to_do),))
     if header is None:
         named = [name.strip() for name in numbered.pop(0)[1]] if numbered else []
-        if wrong := tuple(_header_problems(named, file=file, separator=separator, columns=columns)):
+        if wrong := tuple(_header_problems(named, file=file, by_tabs=by_tabs, columns=columns)):
             return Parsed((), wrong)
     else:
         named = list(header)
@@ -156,13 +144,11 @@ def _row_problems(cells: list[str], header: list[str], *, file: str, line: int) 
         yield FileProblem(file, line, found, "remove it")
 
 
-def _header_problems(
-    header: list[str], *, file: str, separator: Separator, columns: Sequence[str]
-) -> Iterator[FileProblem]:
+def _header_problems(header: list[str], *, file: str, by_tabs: bool, columns: Sequence[str]) -> Iterator[FileProblem]:
     missing = [name for name in columns if name not in header]
     if missing:
-        found = f"lacks the columns {', '.join(missing)} and has {_shown(header, separator, columns)}"
-        what_to_do = f"separate the columns with a {separator.name} and name them in the first line"
+        found = f"lacks the columns {', '.join(missing)} and has {_shown(header, by_tabs, columns)}"
+        what_to_do = f"separate the columns with a {'TAB' if by_tabs else 'COMMA'} and name them in the first line"
         yield FileProblem(file, 1, found, what_to_do)
     twice = [name for name in columns if header.count(name) > 1]
     if twice:
@@ -170,10 +156,10 @@ def _header_problems(
         yield FileProblem(file, 1, found, "keep one of each")
 
 
-def _shown(header: list[str], separator: Separator, columns: Sequence[str]) -> str:
+def _shown(header: list[str], by_tabs: bool, columns: Sequence[str]) -> str:
     """The names in a header that may be shown, and the number of others."""
     expected = {name.casefold() for name in columns}
-    shown = [name[:40] for name in header if separator is Separator.COMMA or name.casefold() in expected]
+    shown = [name[:40] for name in header if not by_tabs or name.casefold() in expected]
     others = len(header) - len(shown)
     return ", ".join([*shown, *([f"{others} of other names"] if others else [])]) or "none"
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from schemas.values.evaluations import Check, JudgedAnswer, JudgeQuality, SplitAnswer
 from schemas.values.participants import Decision, FileProblem
 from schemas.values.scoring import Interval
-from stages.records import Parsed, Separator, parse_rows
+from stages.records import Parsed, parse_rows
 
 COLUMNS: Final = ("job", "sentence", "supported")
 _LABELS: Final = {"yes": True, "no": False, "": None}
@@ -52,7 +52,7 @@ def label_sheet(answers: Sequence[JudgedSplit], *, seed: int) -> str:
 
 def parse_labels(data: bytes, *, file: str, known: Mapping[Sentence, Decision]) -> Parsed[dict[Sentence, bool]]:
     """The labels of a sheet; rows without one are left out. A sentence that is not judged, or twice, is a problem."""
-    rows, found = parse_rows(data, file=file, separator=Separator.COMMA, columns=COLUMNS)
+    rows, found = parse_rows(data, file=file, columns=COLUMNS)
     problems = [*found]
     labels: dict[Sentence, bool] = {}
     for line, cells in rows:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
 from schemas.values.participants import FileProblem, Participant, TranscriptVariant, Utterance
-from stages.records import Parsed, Row, Separator, parse_rows
+from stages.records import Parsed, Row, parse_rows
 from stages.texts.characters import listed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")
@@ -26,7 +26,7 @@ def parse_transcript(
     unchanged, also after a sync marker. Rows of another speaker, and rows that stop before they start, are kept.
     Problems: those of `parse_rows`, times that are not seconds, and a file without any utterance.
     """
-    rows, problems = parse_rows(data, file=file, separator=Separator.TAB, columns=COLUMNS)
+    rows, problems = parse_rows(data, file=file, by_tabs=True, columns=COLUMNS)
     spoken = [(line, cells) for line, cells in rows if cells["speaker"].strip() and cells["value"].strip()]
     problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))
     if not spoken and not problems:

@@ -7,7 +7,7 @@ from typing import Final
 
 from schemas.values.participants import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.records import Parsed, Row, Separator, parse_rows
+from stages.records import Parsed, Row, parse_rows
 from stages.tags.phrases import lookup_of
 
 TAGS_FILE = "tags.csv"
@@ -112,7 +112,7 @@ def _tag(cells: Mapping[str, str]) -> Tag:
 
 def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     columns = ("tag", "other", "count")
-    rows, of_file = parse_rows(data, file=PAIRS_FILE, separator=Separator.TAB, columns=columns, header=columns)
+    rows, of_file = parse_rows(data, file=PAIRS_FILE, by_tabs=True, columns=columns, header=columns)
     documents, problems = [], [*of_file]
     for line, cells in rows:
         tags = (lookup_of(cells["tag"]), lookup_of(cells["other"]))
@@ -127,7 +127,7 @@ def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
 
 def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     columns = ("tags",)
-    rows, problems = parse_rows(data, file=LISTS_FILE, separator=Separator.TAB, columns=columns, header=columns)
+    rows, problems = parse_rows(data, file=LISTS_FILE, by_tabs=True, columns=columns, header=columns)
     tags = (tuple(dict.fromkeys(map(lookup_of, cells["tags"].split()))) for _, cells in rows)
     return Parsed(tuple(TagDocument(tags=of_row) for of_row in tags), problems)
 

@@ -3,17 +3,17 @@
 import pytest
 
 from schemas.values.participants import FileProblem
-from stages.records import Parsed, ProblemsFound, Separator, accept, parse_rows
+from stages.records import Parsed, ProblemsFound, accept, parse_rows
 
 
-def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> list[tuple[int | None, str]]:
-    found = parse_rows(data, file="a.csv", separator=separator, columns=("id", "word")).problems
+def problems_of(data: bytes, *, by_tabs: bool = False) -> list[tuple[int | None, str]]:
+    found = parse_rows(data, file="a.csv", by_tabs=by_tabs, columns=("id", "word")).problems
     return [(problem.line, problem.found) for problem in found]
 
 
 def test_a_stray_double_quote_in_tabs_swallows_no_row() -> None:
     data = b'id\tword\n1\t"so\n2\the said "no" and\n'
-    rows = parse_rows(data, file="a.csv", separator=Separator.TAB, columns=("word",)).value
+    rows = parse_rows(data, file="a.csv", by_tabs=True, columns=("word",)).value
     assert [cells["word"] for _, cells in rows] == ['"so', 'he said "no" and']
 
 
@@ -25,7 +25,7 @@ def test_unknown_columns_are_left_out_and_short_rows_filled() -> None:
 def test_every_line_that_cannot_be_used_is_reported() -> None:
     assert problems_of(b"id,word\n1,\xff\n") == [(2, "is not UTF-8")]
     assert [line for line, _ in problems_of(b'id,word\n1,"a\n')] == [2]
-    assert [line for line, _ in problems_of(b"id\tword\n1\ta\rb\n", Separator.TAB)] == [2]
+    assert [line for line, _ in problems_of(b"id\tword\n1\ta\rb\n", by_tabs=True)] == [2]
 
 
 def test_of_a_million_problems_the_first_are_listed() -> None:
