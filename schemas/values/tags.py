@@ -183,8 +183,6 @@ class FoundForPhrase(Value):
     phrase: Phrase
     required: tuple[str, ...]
     """The tags that the phrase names exactly, by tag."""
-    asked_neighbours: bool
-    """Whether neighbours were searched: not for exact matches, if these are skipped, nor without a vector."""
     found: tuple[FoundTag, ...]
     """By tag."""
     too_rare: int = 0

@@ -73,7 +73,6 @@ async def retrieve_tags(
             FoundForPhrase(
                 phrase=phrase,
                 required=tuple(one.tag for one in kept if one.tag in exact[phrase.lookup]),
-                asked_neighbours=phrase.lookup in near,
                 found=tuple(kept),
                 too_rare=len(rare),
                 not_permitted=len(met) - len(rare) - len(kept),

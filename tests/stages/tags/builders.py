@@ -156,7 +156,6 @@ def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tupl
             tags.FoundForPhrase(
                 phrase=tags.Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase)),
                 required=tuple(tag for tag in sorted(found) if tag in required),
-                asked_neighbours=True,
                 found=tuple(
                     tags.FoundTag(tag=tag, alias_token=tag, score_fasttext=found[tag], count=1) for tag in sorted(found)
                 ),
