@@ -89,7 +89,6 @@ class LedgerChat:
         self._database = calls.database
         self._resamples = resamples
         self._rejected: list[CallUse] | None = None
-        self._hours: Remembered[int, float | None] = Remembered()
 
     async def identity(self, model: str) -> ModelIdentity:
         return await self._chat.identity(model)
@@ -139,7 +138,7 @@ class LedgerChat:
     ) -> tuple[KeptCall, bool]:
         kept = await self._database.ask(ledger.find, key)
         hours = None
-        if kept is None and (hours := await self._batch_hours()) is not None:
+        if kept is None and (hours := await self._database.ask(batches.hours, self._claim.run_id)) is not None:
             kept = await self._from_batch(key, call, served_by, hours)
         if kept is not None:
             return kept, True
@@ -156,10 +155,6 @@ class LedgerChat:
         if hours is not None:
             await self._database.ask(batches.forget, key)
         return paid, False
-
-    async def _batch_hours(self) -> float | None:
-        run_id = self._claim.run_id
-        return await self._hours.load(run_id, lambda: self._database.ask(batches.hours, run_id))
 
     async def _from_batch(self, key: str, call: ChatCall, served_by: ModelIdentity, hours: float) -> KeptCall | None:
         """The answer that a batch brought just now; None for a call that is to be sent by itself. Raises AwaitsBatch
