@@ -205,11 +205,9 @@ def index_command(vocabulary: str, settings: EffectiveSettings, no_wait: bool, a
     Example:
         ragq index tags topics
     """
-    run_id, submitted = with_open_database(build_vocabulary, vocabulary, settings)
-    if submitted is None:
-        print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
-        if as_json:
-            print_json({"run": f"r{run_id}", "jobs": 0})
-        return
-    report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
+    submitted = with_open_database(build_vocabulary, vocabulary, settings)
+    if submitted.is_new or submitted.resumed:
+        report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
+    else:
+        print_text(f"The models of '{vocabulary}' are built by r{submitted.run_id}.", err=True)
     conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)

@@ -94,15 +94,15 @@ def _job(inputs: Mapping[str, Any], stages: tuple[str, ...], one: PhraseSet) -> 
 
 async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabulary:
     """The current vocabulary of a name. Raises Refused when there is none, with those that there are."""
-    found = await vocabularies.by_name(connection, name)
-    if found is None:
+    found = await vocabularies.current(connection, name)
+    if not found:
         known = [vocabulary.name for vocabulary in await vocabularies.current(connection)]
         raise Refused(
             f"There is no vocabulary '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
             f"`ragq import tags DIR --name {shlex.quote(name)}` makes one.",
             slug="vocabulary-missing",
         )
-    return found
+    return found[0]
 
 
 async def minimum_count(connection: Connection, vocabulary_id: int, settings: RunSettings) -> int:
@@ -118,25 +118,20 @@ def tags_hash(settings: RunSettings) -> str:
     return content_hash({name: value for name, value in settings.values().items() if name.startswith("PSQ_")})
 
 
-async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> tuple[int, Submitted | None]:
-    """Submit the run that builds the models of a vocabulary. Its number, and nothing more where it has built them.
-    Raises Refused for an unknown vocabulary, and for one whose models were built with another embedder."""
+async def build_vocabulary(database: Database, name: str, settings: EffectiveSettings) -> Submitted:
+    """Submit the run that builds the models of a vocabulary, or find the one that has built them. Raises Refused for an
+    unknown vocabulary, and for one whose models were built with another embedder."""
 
-    async def plan(connection: Connection) -> tuple[NewRun, int | None]:
+    async def plan(connection: Connection) -> NewRun:
         vocabulary = await vocabulary_of_name(connection, name)
         run = _planned(vocabulary, settings)
-        built_by = None if vocabulary.model is None else await runs.find(connection, run)
-        if built_by is None and vocabulary.model is not None:
+        if vocabulary.model is not None and await runs.find(connection, run) is None:
             raise Refused(
                 f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others."
             )
-        return run, built_by
+        return run
 
-    run, built_by = await database.once(plan)
-    if built_by is not None:
-        return built_by, None
-    submitted = await submit_run(database, run)
-    return submitted.run_id, submitted
+    return await submit_run(database, await database.once(plan))
 
 
 def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRun:

@@ -63,15 +63,9 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
     return vocabulary_id
 
 
-async def current(connection: Connection) -> list[StoredVocabulary]:
-    """The vocabularies that can be asked for, by name."""
-    return [StoredVocabulary(**row) for row in await connection.fetch(CURRENT, None)]
-
-
-async def by_name(connection: Connection, name: str) -> StoredVocabulary | None:
-    """The current vocabulary of a name."""
-    row = await connection.fetchrow(CURRENT, name)
-    return None if row is None else StoredVocabulary(**row)
+async def current(connection: Connection, name: str | None = None) -> list[StoredVocabulary]:
+    """The vocabularies that can be asked for, by name; or that of one name."""
+    return [StoredVocabulary(**row) for row in await connection.fetch(CURRENT, name)]
 
 
 async def delete(connection: Connection, name: str) -> list[int]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
+from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, announce, with_example
 from api.rest.submissions import SUBMITTED, Submission, submit_body
 from api.work_uploads import base_name
 from schemas.errors import run_missing
@@ -153,8 +153,7 @@ async def list_vocabularies(
 ) -> VocabulariesReply:
     """Every vocabulary that can be asked, by name; or that of one name: its size, and which models were built from
     it."""
-    found = await ctx.database.once(vocabularies.current)
-    return VocabulariesReply(vocabularies=[one for one in found if name in (None, one.name)])
+    return VocabulariesReply(vocabularies=await ctx.database.once(vocabularies.current, name))
 
 
 @vocabularies_router.get("/{name}/tags")
@@ -185,11 +184,9 @@ async def import_vocabulary(
 @vocabularies_router.post("/{name}/models", status_code=201, responses={200: {"model": BuildReply}})
 async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
     """Submit the run that builds the models by which phrases are found."""
-    run_id, submitted = await build_vocabulary(ctx.database, name, ctx.run_settings())
-    is_new = submitted is not None and submitted.is_new
-    response.status_code = 201 if is_new else 200
-    response.headers["Location"] = f"/runs/{run_id}"
-    return BuildReply(run_id=run_id, is_new=is_new)
+    submitted = await build_vocabulary(ctx.database, name, ctx.run_settings())
+    announce(response, submitted)
+    return BuildReply.model_validate(submitted)
 
 
 @vocabularies_router.delete("/{name}", status_code=204)

@@ -45,9 +45,9 @@ async def test_a_newer_import_takes_the_name_and_the_older_one_is_kept_for_its_j
 
     newer = await vocabularies.keep(connection, "clothes", CLOTHES)
 
-    found = await vocabularies.by_name(connection, "clothes")
+    (found,) = await vocabularies.current(connection, "clothes")
     assert found is not None and found.id == newer
-    assert await vocabularies.by_name(connection, "hats") is None
+    assert await vocabularies.current(connection, "hats") == []
     assert await vocabularies.content(connection, older) == CLOTHES
     with failing(FailureCategory.VOCABULARY_UNUSABLE, f"Vocabulary {newer + 1} is not stored"):
         await vocabularies.content(connection, newer + 1)
@@ -72,8 +72,6 @@ async def keep_models(
         context_digest=digests["context"],
         similarity_digest=digests.get("similarity"),
         dimension=2,
-        tokens=2,
-        context_rows=1,
     )
     await vocabularies.keep_models(connection, built, files, sentences)
 
