@@ -120,9 +120,7 @@ class SentenceTransformerEncoder(_LocalModel):
         """See TextEncoder.
 
         How far a text is padded shows in the last bits of its row. So each is padded to the next multiple of
-        PADDED_TO tokens, and goes through the model with texts of the same padded length alone. In float32 a row is
-        then the same to the last bit on most processors; some compute a pass of many texts in another way than one of
-        few.
+        PADDED_TO tokens, and goes through the model with texts of the same padded length alone.
         """
         with self._turn:
             matrix = np.zeros((len(texts), self._model.get_embedding_dimension() or 0), dtype=np.float32)

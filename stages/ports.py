@@ -56,10 +56,8 @@ class TextEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row per text, in order, in the model's native dimension, not normalised further than the model does.
 
-        No text gives a matrix of zero rows. Texts beyond the model's token limit are cut by the model. A row depends on
-        its text alone but for rounding, because which texts share a pass is chance: two rows of one text lie at most
-        1e-5 of their length apart in float32, 2e-3 in float16, and 2e-2 in bfloat16. A cosine moves by twice that at
-        most.
+        Texts beyond the model's token limit are cut. A row depends on its text alone but for rounding: two rows of one
+        text lie at most 1e-5 of their length apart in float32, 2e-3 in float16, and 2e-2 in bfloat16.
         """
 
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
@@ -263,6 +261,5 @@ class NeighbourSearch(Protocol):
         """For each query, in order, the `limit` nearest tokens: similarity down, then by token.
 
         Names of tags and aliases are both tokens; a token is not its own neighbour. Without sentence vectors similarity
-        is the raw cosine and may be negative; all queries have one, or none has. There is at least one query, with
-        vectors of the models of the vocabulary.
+        is the raw cosine and may be negative; all queries have one, or none has. There is at least one query.
         """

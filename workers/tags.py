@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from adapters.tag_models import TagModelBuilder, read_context_model, read_token_model, similarity_file
+from adapters.tag_models import TagModelBuilder, similarity_file
 from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import BuiltVocabulary, EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags, Vocabulary
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
-from stages.tags.similarity import SentenceModel, plain
+from stages.tags.similarity import SentenceModel, TokenModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
 from store.runs.chain import content_hash
@@ -142,24 +142,21 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
     """The models of a vocabulary, visible in the same transaction; built in a thread, while the names are embedded."""
     built_for = given(work, "vocabulary_id")
     content = await work.database.ask(vocabularies.content, built_for)
+    builder = TagModelBuilder()
     (tokens, context), (similarity, sentences) = await asyncio.gather(
-        asyncio.to_thread(TagModelBuilder().build, content), _similarity(work, content)
+        asyncio.to_thread(builder.build, content), _similarity(work, content)
     )
     files: dict[Part, bytes] = {"tokens": tokens, "context": context}
     if similarity is not None:
         files["similarity"] = similarity
-    placed, model = await asyncio.gather(
-        asyncio.to_thread(read_token_model, tokens), asyncio.to_thread(read_context_model, context)
-    )
+    digests = {part: sha256(file).hexdigest() for part, file in files.items()}
     built = BuiltVocabulary(
         vocabulary_id=built_for,
-        model=placed.name,
-        model_digest=placed.digest,
-        context_digest=model.digest,
-        similarity_digest=None if similarity is None else sha256(similarity).hexdigest(),
-        dimension=placed.dimension,
-        tokens=len(placed.tokens),
-        context_rows=int(model.rows.any(axis=1).sum()),
+        model=TokenModel.name,
+        model_digest=digests["tokens"],
+        context_digest=digests["context"],
+        similarity_digest=digests.get("similarity"),
+        dimension=builder.dimension,
     )
     return Result(built, effect=partial(vocabularies.keep_models, built=built, files=files, sentences=sentences))
 

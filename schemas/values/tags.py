@@ -48,10 +48,6 @@ class BuiltVocabulary(Value):
     similarity_digest: str | None = None
     """Of the model of spelling and meaning; None for vocabularies that were built without one."""
     dimension: int
-    tokens: int
-    """Names and aliases that have a vector."""
-    context_rows: int
-    """Tags that have a context row."""
 
 
 class PhraseSet(Value):
