@@ -85,18 +85,18 @@ def read_token_model(data: bytes) -> TokenModel:
     )
 
 
+SHORTEST_NGRAM, LONGEST_NGRAM = 2, 4
+
+
 @dataclass(frozen=True, kw_only=True)
 class TagModelBuilder:
     """Builds the models of a vocabulary. `python -m benchmarks tags` measures the quality of the defaults."""
 
     dimension: int = 100
     """Numbers per token vector."""
-    shortest_ngram: int = 2
-    longest_ngram: int = 4
     buckets: int = 50_000
     """Hash buckets of character n-grams; two n-grams may share one."""
     epochs: int = 5
-    learning_rate: float = 0.1
     components: int = 100
     """Maximum numbers per context row."""
 
@@ -125,11 +125,11 @@ class TagModelBuilder:
             vector_size=self.dimension,
             window=5,
             min_count=1,
-            min_n=self.shortest_ngram,
-            max_n=self.longest_ngram,
+            min_n=SHORTEST_NGRAM,
+            max_n=LONGEST_NGRAM,
             bucket=self.buckets,
             epochs=self.epochs,
-            alpha=self.learning_rate,
+            alpha=0.1,
             sg=1,
             seed=seed,
             workers=1,
@@ -137,7 +137,7 @@ class TagModelBuilder:
         tokens = sorted(model.wv.key_to_index)
         raw = np.array([model.wv.get_vector(token) for token in tokens], dtype=np.float64)
         shared = raw.mean(axis=0)
-        pieces = (self.shortest_ngram, self.longest_ngram, self.buckets)
+        pieces = (SHORTEST_NGRAM, LONGEST_NGRAM, self.buckets)
         within = [buckets_of(token, *pieces) for token in tokens]
         tokens_with = Counter(bucket for buckets in within for bucket in set(buckets))
         known = sorted(tokens_with)

@@ -120,15 +120,13 @@ class Batcher:
     async def encode(
         self, texts: Sequence[str], *, timeout_s: float | None = None, truncate: bool = True, priority: int = FIRST
     ) -> TextVectors:
-        """One row per text, in order. Raises what the encoder raises for these texts alone.
+        """One row per text, in order. Raises what the encoder raises for these texts alone, and without `truncate`
+        TextTooLongError for a text that the model does not see whole, before any pass.
 
-        Texts of a lower `priority` are computed first, and wait for no more than the pass that runs.
-
-        Without `truncate` TextTooLongError is raised for a text that the model does not see whole, before any pass.
-
-        `timeout_s` bounds the work on these texts and their neighbours in the passes, and not the waiting for others
-        before them as long as that gets on: TimeoutError is raised when nothing is finished for so long. Of a request
-        that timed out no further pass is computed; the one that runs ends by itself.
+        Texts of a lower `priority` are computed first, and wait for no more than the pass that runs. `timeout_s` bounds
+        the work on these texts and their neighbours in the passes, and not the waiting for others before them as long
+        as that gets on: TimeoutError is raised when nothing is finished for so long. Of a request that timed out no
+        further pass is computed; the one that runs ends by itself.
         """
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
