@@ -18,6 +18,7 @@ class RunTable(columns.Row, table=True):
     __table_args__ = (
         Index("ux_run_name", func.lower(text("name")), unique=True),
         Index("ix_run_fork", text("(request #>> '{fork,run}')")),
+        Index("ix_run_after_id", "after_id", postgresql_where=text("after_id IS NOT NULL")),
         Index(
             "ix_run_partial", "id", postgresql_where=text("kind = 'index' AND (request ->> 'allow_partial')::boolean")
         ),
@@ -42,6 +43,10 @@ class RunTable(columns.Row, table=True):
     environment_id: int | None = columns.reference("environment.id", deleted=None)
     """Where it was submitted."""
     priority: str = columns.text(Priority.NORMAL)
+    after_id: int | None = columns.long()
+    """The run that it waits for, with paused jobs, and which may be deleted meanwhile."""
+    batch_hours: float | None
+    """How long a batch of its calls may take, which are sent singly then; null where none is sent as a batch."""
     emptied_at: datetime | None = columns.time()
     """When all but its results was purged."""
     created_at: datetime = columns.now()
@@ -254,14 +259,6 @@ class RunLimitTable(columns.Row, table=True):
     """Of prompts and replies of the calls that ended."""
 
 
-class RunWaitTable(columns.Row, table=True):
-    """A run whose jobs are paused until another run has succeeded."""
-
-    run_id: int = columns.reference("run.id", primary_key=True)
-    after_id: int = columns.long()
-    """The run that it waits for, which may be deleted meanwhile."""
-
-
 class RunNotificationTable(columns.Row, table=True):
     """Who is told when a run has finished or is paused, and the message of the last time."""
 
@@ -307,14 +304,6 @@ class WorkerTable(columns.Row, table=True):
     """How many stages it runs at a time; 0 for a process that another one counts."""
     broker: str = columns.text()
     """The broker that it takes messages from, without credentials."""
-
-
-class LLMBatchRunTable(columns.Row, table=True):
-    """A run whose calls are sent as batches."""
-
-    run_id: int = columns.reference("run.id", primary_key=True)
-    hours: float
-    """How long a batch may take; calls without an answer are sent singly then."""
 
 
 class LLMBatchTable(columns.Row, table=True):

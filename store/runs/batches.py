@@ -65,10 +65,6 @@ class Registered(NamedTuple):
     """The limits of the run permit no further call."""
 
 
-ASK_FOR: Final = """
-INSERT INTO llm_batch_run (run_id, hours) VALUES ($1, $2) ON CONFLICT (run_id) DO UPDATE SET hours = excluded.hours
-"""
-
 REGISTER: Final = """
 INSERT INTO llm_batch_call (key, server, model, hours, call, served_by, is_single)
 VALUES ($1, $2, $3, $4, $5, $6, false) ON CONFLICT (key) DO NOTHING RETURNING true
@@ -206,12 +202,12 @@ ORDER BY id
 
 async def ask_for(connection: Connection, run_id: int, hours: float) -> None:
     """Let the calls of a run be sent as batches, each of which may take so long."""
-    await connection.execute(ASK_FOR, run_id, hours)
+    await connection.execute("UPDATE run SET batch_hours = $2 WHERE id = $1", run_id, hours)
 
 
 async def hours(connection: Connection, run_id: int) -> float | None:
     """How long a batch of a run may take; None for a run whose calls are sent singly."""
-    found: float | None = await connection.fetchval("SELECT hours FROM llm_batch_run WHERE run_id = $1", run_id)
+    found: float | None = await connection.fetchval("SELECT batch_hours FROM run WHERE id = $1", run_id)
     return found
 
 

@@ -239,14 +239,14 @@ SELECT id FROM resumed
 
 # Locked, so that nobody deletes the run meanwhile; those that somebody else changes are seen the next time.
 ENDED_WAITS = """
-SELECT w.run_id, w.after_id,
+SELECT w.id AS run_id, w.after_id,
        EXISTS (SELECT FROM run WHERE id = w.after_id)
            AND NOT EXISTS (SELECT FROM job WHERE run_id = w.after_id AND status <> 'succeeded') AS has_succeeded
-FROM run_wait AS w
-WHERE NOT EXISTS (
+FROM run AS w
+WHERE w.after_id IS NOT NULL AND NOT EXISTS (
     SELECT FROM job WHERE run_id = w.after_id AND status IN ('waiting', 'running', 'interrupted', 'paused')
 )
-ORDER BY w.run_id FOR UPDATE SKIP LOCKED
+ORDER BY w.id FOR NO KEY UPDATE SKIP LOCKED
 """
 
 _ENDED_BADLY: Final = (JobStatus.FAILED, JobStatus.POISONED)
@@ -273,13 +273,13 @@ async def resume(connection: Connection, *, job_id: int | None = None, run_id: i
 
 async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
     """Pause the jobs of a new run until another one has succeeded."""
-    await connection.execute("INSERT INTO run_wait (run_id, after_id) VALUES ($1, $2)", run_id, after_id)
+    await connection.execute("UPDATE run SET after_id = $2 WHERE id = $1", run_id, after_id)
     await hold(connection, JobStatus.PAUSED, f"Waits until r{after_id} has succeeded.", run_id=run_id)
 
 
 async def is_waiting(connection: Connection, run_id: int) -> bool:
     """Whether a run waits for another one."""
-    return bool(await connection.fetchval("SELECT EXISTS (SELECT FROM run_wait WHERE run_id = $1)", run_id))
+    return bool(await connection.fetchval("SELECT after_id IS NOT NULL FROM run WHERE id = $1", run_id))
 
 
 async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
@@ -296,7 +296,7 @@ async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
                 note = f"r{after_id}, which it waited for, did not succeed."
                 of, paused = Target(run_id, None), (JobStatus.PAUSED,)
                 await _change(connection, HOLD, of, paused, JobStatus.CANCELLED, note)
-            await connection.execute("DELETE FROM run_wait WHERE run_id = $1", run_id)
+            await connection.execute("UPDATE run SET after_id = NULL WHERE id = $1", run_id)
     return ended
 
 

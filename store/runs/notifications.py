@@ -32,7 +32,7 @@ IDLE: Final = f"""
 SELECT run_id FROM run_notification AS n
 WHERE is_armed
   AND NOT EXISTS (SELECT FROM job WHERE run_id = n.run_id AND status IN {OPEN_JOBS})
-  AND NOT EXISTS (SELECT FROM run_wait WHERE run_id = n.run_id)
+  AND NOT EXISTS (SELECT FROM run WHERE id = n.run_id AND after_id IS NOT NULL)
 ORDER BY run_id FOR UPDATE SKIP LOCKED
 """
 

@@ -54,7 +54,7 @@ UNION ALL
 SELECT what, run_id, stage, jobs, since, NULL, category || ': ' || message FROM failing
 UNION ALL
 SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job
-WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run_wait AS w WHERE w.run_id = job.run_id)
+WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run WHERE id = job.run_id AND after_id IS NOT NULL)
   AND ($4::bigint IS NULL OR run_id = $4)
 GROUP BY run_id, note
 UNION ALL
