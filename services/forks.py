@@ -263,25 +263,21 @@ def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkReque
 
 def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
     """How to compute a run with another value of a setting that its submission reads."""
-    file = f"r{parent.id}.toml"
-    assignment = f"--set {shlex.quote(f'{name}={value}')}"
-    shown = (
-        f"`ragq show r{parent.id} --config`"
-        if parent.kind == "participant"
-        else f"`ragq show r{parent.id} --config --with-text`"
+    file, assignment = f"r{parent.id}.toml", f"--set {shlex.quote(f'{name}={value}')}"
+    with_text = "" if parent.kind == "participant" else " --with-text"
+    why = (
+        f"{name} is read when a run is submitted: it belongs to what the run searches. "
+        f"Store the output of `ragq show r{parent.id} --config{with_text}` in {file};"
     )
-    written = f"Store the output of {shown} in {file};"
-    submitted = f"`ragq submit --config {file} {assignment}` submits it with the other value"
-    why = f"{name} is read when a run is submitted: it belongs to what the run searches."
     if parent.kind == "query":
-        others = [f"--corpus {shlex.quote(f'{corpus}-2')}" for corpus in parent.request["corpus"].split(", ")]
-        imported = ", ".join(f"`ragq import works PATH {other} {assignment} --wait`" for other in others)
         return (
-            f"{why} {written} {imported} imports the works into another corpus, and `ragq submit --config {file} "
-            f"{' '.join(others)} {assignment}` asks that."
+            f"{why} `ragq import works PATH --corpus ANOTHER {assignment} --wait` imports the works into another "
+            f"corpus, and `ragq submit --config {file} --corpus ANOTHER {assignment}` asks that."
         )
-    index = " Where no index has it, the error names what builds one." if parent.kind == "participant" else ""
-    return f"{why} {written} {submitted}; the calls that the ledger holds are not paid again.{index}"
+    return (
+        f"{why} `ragq submit --config {file} {assignment}` submits it with the other value; the calls that the ledger "
+        "holds are not paid again. Where no index has the value, the error names what builds one."
+    )
 
 
 def _ready(found: Sequence[ParentJob], earlier: Mapping[str, Sequence[str]]) -> tuple[list[ParentJob], list[LeftOut]]:
