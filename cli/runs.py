@@ -77,7 +77,7 @@ def run_config(run: Submission, *, with_text: bool) -> str:
             )
     options |= {"until": request.get("until"), "profile": overview.profile}
     if with_text and _is_single(run):
-        options["query"] = run.jobs[0].question
+        options["query"] = run.jobs[0]["question"]
     made = f"Run r{overview.id}, submitted with ragq {overview.version}"
     return "\n".join(
         [
@@ -94,7 +94,7 @@ def run_config(run: Submission, *, with_text: bool) -> str:
 
 def _of_participants(run: Submission) -> dict[str, Any]:
     request = run.overview.request
-    modes = {job.mode for job in run.jobs}
+    modes = {job["mode"] for job in run.jobs}
     return {
         "split": request.get("split") and split_in_words(request),
         "data-set": None if request.get("split") else request.get("data_set"),
@@ -109,7 +109,7 @@ def _of_participants(run: Submission) -> dict[str, Any]:
 
 def _of_questions(run: Submission) -> dict[str, Any]:
     request = run.overview.request
-    is_light = any(job.inputs.get("light_model") for job in run.jobs)
+    is_light = any(job["inputs"].get("light_model") for job in run.jobs)
     return {
         "corpus": request["corpus"].split(", "),
         "where": conditions_of(request.get("works", {})) or None,
@@ -133,7 +133,7 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
     if _follows_default(run):
         preset = request["preset"]
         yield f"It takes the default preset, then '{preset}'. Its values are comments below; without # they are fixed."
-    asked = [(job.question, job.inputs.get("query_hash")) for job in run.jobs if job.question is not None]
+    asked = [(job["question"], job["inputs"].get("query_hash")) for job in run.jobs if job["question"] is not None]
     if any(content_hash(question) != submitted for question, submitted in asked):
         yield "Questions were edited since: here they are as they are now."
     if not with_text and run.overview.kind != "participant":
@@ -153,7 +153,7 @@ def _settings(run: Submission) -> Iterator[str]:
 
 def _follows_default(run: Submission) -> bool:
     """Whether a question takes whatever preset is the default, which a named preset would end."""
-    return any(job.inputs.get("takes_default") for job in run.jobs)
+    return any(job["inputs"].get("takes_default") for job in run.jobs)
 
 
 def _tables(run: Submission) -> Iterator[str]:
@@ -161,20 +161,20 @@ def _tables(run: Submission) -> Iterator[str]:
     if run.overview.kind == "participant" or _is_single(run):
         return
     for job in run.jobs:
-        row: dict[str, Any] = {"id": job.subject}
+        row: dict[str, Any] = {"id": job["subject"]}
         if run.overview.kind == "tags":
             yield "[[phrases]]"
-            row |= {key: job.inputs[key] for key in ("phrases", "context_tags")}
+            row |= {key: job["inputs"][key] for key in ("phrases", "context_tags")}
         else:
             yield "[[queries]]"
-            row |= {"text": job.question, "reference_answer": job.reference_answer, "judgements": job.judgements}
+            row |= {"text": job["question"], **{key: job[key] for key in ("reference_answer", "judgements")}}
         yield from (toml_line(key, value) for key, value in row.items() if value is not None and value != [])
         yield ""
 
 
 def _is_single(run: Submission) -> bool:
     """Whether a run asked one question, which is no table but an option."""
-    return run.overview.kind == "query" and len(run.jobs) == 1 and run.jobs[0].subject == SINGLE
+    return run.overview.kind == "query" and len(run.jobs) == 1 and run.jobs[0]["subject"] == SINGLE
 
 
 @click.command()

@@ -128,24 +128,13 @@ WHERE j.run_id = $1 ORDER BY j.ordinal
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubmittedJob:
-    """One job as it was submitted. A question that was edited since has its present text."""
-
-    mode: str
-    subject: str
-    inputs: dict[str, Any] = field(repr=False)
-    question: str | None = field(repr=False)
-    reference_answer: str | None = field(repr=False)
-    judgements: dict[str, int] | None = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
 class Submission:
     """A run as it was submitted."""
 
     overview: RunOverview
     settings: dict[str, Any]
-    jobs: Sequence[SubmittedJob]
+    jobs: Sequence[Mapping[str, Any]]
+    """Their mode, subject and inputs; the question as it is now, its answer for reference and its judgements."""
 
 
 async def submission(connection: Connection, run_id: int) -> Submission:
@@ -155,7 +144,7 @@ async def submission(connection: Connection, run_id: int) -> Submission:
         return Submission(
             overview=overview,
             settings=await runs.settings(connection, run_id),
-            jobs=[SubmittedJob(**row) for row in await connection.fetch(JOBS, run_id)],
+            jobs=await connection.fetch(JOBS, run_id),
         )
 
 
