@@ -223,7 +223,7 @@ def jobs_table(kind: str, jobs: Sequence[JobView]) -> Table:
 
 
 def _kept(job: JobView) -> Cell:
-    return f"{sum(job.kept.values())} / {sum(job.rejected.values())}" if job.kept or job.rejected else ""
+    return f"{job.kept} / {job.rejected}" if job.kept or job.rejected else ""
 
 
 def _calls(paid: int, reused: int) -> str:

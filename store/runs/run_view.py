@@ -3,13 +3,12 @@
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from pydantic import Field, computed_field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.participants import PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunEnvironment, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
@@ -49,8 +48,6 @@ FROM (
 ) AS r
 ORDER BY r.draw, (r.id = $1) DESC, r.id DESC
 """
-
-_ITEMS: Final = tuple(PHQ8Item)
 
 
 async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
@@ -130,26 +127,19 @@ async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
     )
 
 
-JOBS = """
-SELECT j.id AS job_id, j.mode, j.subject, j.status, j.note, k.counts AS kept, r.counts AS rejected
+_REJECTED = '[*] ? (@.decision != "accept")'
+
+JOBS = f"""
+SELECT j.id AS job_id, j.mode, j.subject, j.status, j.note, count_of.kept, count_of.rejected
 FROM job AS j LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
-CROSS JOIN LATERAL (
-    SELECT coalesce(jsonb_object_agg(i.key, jsonb_array_length(i.value)), '{}') AS counts
-    FROM jsonb_each(CASE WHEN a.output IS NULL THEN '{}'
-                         WHEN j.kind = 'query' THEN jsonb_build_object('chunks', a.output -> 'chunks')
-                         WHEN j.kind = 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
-                         ELSE a.output -> 'items' END) AS i
-    WHERE i.value <> '[]'
-) AS k
-CROSS JOIN LATERAL (
-    SELECT coalesce(jsonb_object_agg(v.key, jsonb_array_length(v.refused)), '{}') AS counts FROM (
-        SELECT key, jsonb_path_query_array(value, '$[*] ? (@.decision != "accept")') AS refused
-        FROM jsonb_each(CASE WHEN a.output IS NULL OR j.kind = 'tags' THEN '{}'
-                             WHEN j.kind = 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
-                             ELSE a.output -> 'verdicts' END)
-    ) AS v
-    WHERE v.refused <> '[]'
-) AS r
+LEFT JOIN LATERAL (
+    SELECT jsonb_array_length(jsonb_path_query_array(a.output, CASE j.kind
+               WHEN 'query' THEN '$.chunks[*]' WHEN 'tags' THEN '$.candidates[*]' ELSE '$.items.*[*]'
+           END::jsonpath)) AS kept,
+           jsonb_array_length(jsonb_path_query_array(a.output, CASE j.kind
+               WHEN 'query' THEN '$.verdicts{_REJECTED}' ELSE '$.verdicts.*{_REJECTED}'
+           END::jsonpath)) AS rejected
+) AS count_of ON a.output IS NOT NULL
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
 ORDER BY j.ordinal
 """
@@ -172,13 +162,10 @@ class JobView(Value):
     note: str | None = Field(repr=False)
     """Why it was paused or cancelled: the operator's reason, or the limit of its run."""
     stages: list[StageRun]
-    kept: dict[str, int] = Field(examples=[{"chunks": 9}])
-    """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
-
-    Items without any are absent.
-    """
-    rejected: dict[str, int]
-    """Those that the validator did not accept, likewise."""
+    kept: int | None = Field(examples=[9])
+    """References of all items, chunks of a question, or tags of phrases that stay; null until they are validated."""
+    rejected: int | None = Field(examples=[3])
+    """Those that the validator did not accept."""
     llm_paid: int = 0
     llm_reused: int = 0
     error: StageFailure | None
