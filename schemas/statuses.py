@@ -4,24 +4,27 @@ from enum import StrEnum
 
 
 class JobStatus(StrEnum):
-    """The state of a job. A job is in exactly one of these states, so the counts of a run add up to its jobs."""
+    """The state of a job. A job is in exactly one of these states, so the counts of a run add up to its jobs.
 
-    #: Stored; no worker has taken its next stage yet.
-    WAITING = "waiting"
-    #: A worker has taken a stage, or the next stage follows a stored one.
-    RUNNING = "running"
-    #: Every stage is stored.
-    SUCCEEDED = "succeeded"
+    Those that need attention come first.
+    """
+
     #: A stage raised; nothing runs until a retry.
     FAILED = "failed"
-    #: The worker of a stage died or lost its lease; the stage is due again by itself.
-    INTERRUPTED = "interrupted"
     #: A stage was interrupted too often and is not tried again until the job is retried.
     POISONED = "poisoned"
+    #: The worker of a stage died or lost its lease; the stage is due again by itself.
+    INTERRUPTED = "interrupted"
+    #: A worker has taken a stage, or the next stage follows a stored one.
+    RUNNING = "running"
     #: Paused by `ragq pause`; what a worker already computes is still stored.
     PAUSED = "paused"
+    #: Stored; no worker has taken its next stage yet.
+    WAITING = "waiting"
     #: Ended by `ragq cancel`, with what is computed for it; what was stored stays readable.
     CANCELLED = "cancelled"
+    #: Every stage is stored.
+    SUCCEEDED = "succeeded"
 
     @property
     def is_open(self) -> bool:

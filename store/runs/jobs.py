@@ -34,18 +34,6 @@ ORDER BY ordinal LIMIT $4
 
 OPEN_JOBS: Final = "('waiting', 'running', 'interrupted')"
 
-#: The states of jobs, those that need attention first.
-URGENCY = (
-    JobStatus.FAILED,
-    JobStatus.POISONED,
-    JobStatus.INTERRUPTED,
-    JobStatus.RUNNING,
-    JobStatus.PAUSED,
-    JobStatus.WAITING,
-    JobStatus.CANCELLED,
-    JobStatus.SUCCEEDED,
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
@@ -86,8 +74,8 @@ async def of_run(connection: Connection, run_id: int) -> list[int]:
 async def most_urgent(
     connection: Connection, run_id: int, *, status: JobStatus | None = None, limit: int, offset: int = 0
 ) -> list[int]:
-    """Jobs of a run (in one state) by the order of `URGENCY`, then in the order of submission."""
-    states = URGENCY if status is None else (status,)
+    """Jobs of a run (in one state) by the order of the states, then in the order of submission."""
+    states = JobStatus if status is None else (status,)
     return [row["id"] for row in await connection.fetch(URGENT, run_id, list(states), limit, offset)]
 
 
