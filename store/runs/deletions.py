@@ -85,10 +85,7 @@ WHERE former.id = ANY($1::bigint[]) AND later.kind = 'query' AND later.id <> ALL
 # Published indexes are what few-shot runs search; a version that was never published is of no use without its run.
 DROP_PLANS = "DELETE FROM reference_index WHERE run_id = $1 AND published_at IS NULL"
 
-KEEP_INDEXES = """
-WITH kept AS (UPDATE reference_index SET run_id = NULL WHERE run_id = $1 RETURNING name, replaced_at)
-SELECT DISTINCT name FROM kept WHERE replaced_at IS NULL ORDER BY name
-"""
+KEEP_INDEXES = "UPDATE reference_index SET run_id = NULL WHERE run_id = $1"
 
 
 class DeletedRun(Value):
@@ -99,8 +96,6 @@ class DeletedRun(Value):
     calls: int
     """Language model calls that no other run used."""
     kept_calls: int
-    kept_indexes: tuple[str, ...] = ()
-    """Reference indexes that the run built, which stay searchable."""
 
 
 async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int]:
@@ -145,15 +140,10 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
             if job["run_id"] != run_id:
                 await leave_run(connection, job["run_id"], job["id"])
         await connection.execute(DROP_PLANS, run_id)
-        indexes = [row["name"] for row in await connection.fetch(KEEP_INDEXES, run_id)]
+        await connection.execute(KEEP_INDEXES, run_id)
         await connection.execute("DELETE FROM run WHERE id = $1", run_id)
-    return DeletedRun(
-        run_id=run_id,
-        jobs=sum(job["run_id"] == run_id for job in gone),
-        calls=deleted,
-        kept_calls=kept,
-        kept_indexes=tuple(indexes),
-    )
+    jobs_of_run = sum(job["run_id"] == run_id for job in gone)
+    return DeletedRun(run_id=run_id, jobs=jobs_of_run, calls=deleted, kept_calls=kept)
 
 
 def still_active(run_id: int, why: str) -> Refused:
