@@ -163,4 +163,5 @@ async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
     jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
     if not jobs:
         return None
-    return score_table.score_table(run_id, jobs, await runs.baseline(connection, run_id))
+    baseline = await connection.fetchval("SELECT request -> 'baseline' FROM run WHERE id = $1", run_id)
+    return score_table.score_table(run_id, jobs, baseline)

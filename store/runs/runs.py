@@ -285,25 +285,16 @@ async def count(connection: Connection) -> int:
 
 
 async def frozen_settings(connection: Connection, run_id: int) -> tuple[dict[str, Any], int]:
-    """The settings of a run as they were frozen, value and source by name, and its draw."""
+    """The settings of a run as they were frozen, value and source by name, and its draw. Raises MissingError."""
     row = await connection.fetchrow(FROZEN_SETTINGS, run_id)
+    if row is None:
+        raise run_missing(run_id)
     return row["settings"], row["draw"]
 
 
 async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
-    """The settings of a run as they were frozen: value and source by name. Raises MissingError."""
-    found: dict[str, Any] | None = await connection.fetchval("SELECT settings FROM run WHERE id = $1", run_id)
-    if found is None:
-        raise run_missing(run_id)
-    return found
-
-
-async def baseline(connection: Connection, run_id: int) -> dict[str, Any] | None:
-    """The scores without any transcript that a run was submitted with; None without any."""
-    found: dict[str, Any] | None = await connection.fetchval(
-        "SELECT request -> 'baseline' FROM run WHERE id = $1", run_id
-    )
-    return found
+    """The settings of a run, likewise."""
+    return (await frozen_settings(connection, run_id))[0]
 
 
 NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
