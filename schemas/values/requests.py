@@ -6,7 +6,6 @@ So is which part of a list is wanted.
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, SkipValidation, StringConstraints, model_validator
-from pydantic.config import JsonDict
 
 from schemas.statuses import Priority, QueryStatus
 from schemas.suggestions import Repeatable
@@ -55,25 +54,11 @@ class RunChanges(Request):
     """How often jobs of it that have not started have a turn where several runs wait."""
 
 
-_TEXT: Final[JsonDict] = {"type": "string"}
-_LIST: Final[JsonDict] = {"type": "array"}
-_ABSENT: Final[JsonDict] = {"type": "null"}
-
-
 class ParticipantRequest(Request):
     """Participants to assess: those of a split, or these by number."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["split"], "properties": {"split": _TEXT, "participants": _ABSENT}},
-                {
-                    "required": ["participants"],
-                    "properties": {"participants": _LIST, "split": _ABSENT, "limit": _ABSENT},
-                },
-            ],
-            "examples": [{"split": "paper-test", "modes": ["few_shot"], "limit": 3}],
-        }
+        json_schema_extra={"examples": [{"split": "paper-test", "modes": ["few_shot"], "limit": 3}]}
     )
 
     split: Annotated[Name | None, Option(metavar="SPLIT")] = None
