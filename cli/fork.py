@@ -14,13 +14,10 @@ from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
-from services.forks import Forked, ForkRequest, fork_each, grid_points, plan_fork
+from services.forks import Forked, ForkRequest, fork_each, grid_points, left_out_in_words, plan_fork
 from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.words import counted
 from store.runs import overviews
-
-#: Jobs that are left out are listed up to this many.
-_LISTED = 10
 
 
 def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
@@ -102,12 +99,8 @@ def report_fork(forked: Forked, stage: str) -> None:
         print_text(f"{run}: {jobs} of r{forked.parent_id} forked from '{stage}'.", err=True)
     else:
         print_text(f"Already forked as {run}; nothing new was stored. --new forces another fork.", err=True)
-    if forked.without_stage:
-        print_text(f"{counted(forked.without_stage, 'job')} without stage '{stage}' not forked.", err=True)
-    for one in forked.left_out[:_LISTED]:
-        print_text(f"Left out: j{one.job_id} ({one.subject}, {one.mode}): {one.why}.", err=True)
-    if (more := len(forked.left_out) - _LISTED) > 0:
-        print_text(f"and {counted(more, 'more job')} left out; --json lists all of them.", err=True)
+    for words in left_out_in_words(forked.left_out):
+        print_text(f"Left out: {words}.", err=True)
 
 
 _TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)

@@ -14,7 +14,6 @@ from schemas.settings.base import Layer, unknown_name
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_SETTINGS, FrozenSettings, run_settings, settings_hash, thaw
 from schemas.suggestions import did_you_mean
-from schemas.values.base import Value
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
@@ -24,6 +23,7 @@ from services.new_runs import Submitted, submit_run
 from services.participants import left_parity
 from services.runs import run_of
 from services.tags import minimum_count, tags_hash
+from stages.texts.characters import listed
 from store.access import RequestKey
 from store.corpora import works
 from store.database import Connection, Database
@@ -45,15 +45,6 @@ _LISTED = 5
 _MOST_POINTS = 49
 
 
-class LeftOut(Value):
-    """A job of the parent that is not forked."""
-
-    job_id: int = Field(examples=[34])
-    subject: str
-    mode: str
-    why: str = Field(examples=["stage 'retrieve' is not stored"])
-
-
 @dataclass(frozen=True, kw_only=True)
 class NewFork(NewRun):
     """A fork to store. The same fork of the same outputs has the same identity."""
@@ -62,8 +53,8 @@ class NewFork(NewRun):
     stage: str
     kept: Mapping[int, Sequence[Source]]
     """Job of the parent -> the attempts that its fork copies, in the order of the jobs."""
-    left_out: tuple[LeftOut, ...]
-    without_stage: int
+    left_out: Mapping[str, list[int]]
+    """Why -> the jobs of the parent that are not forked."""
 
     def computed(self, job: NewJob) -> Sequence[str]:
         """The stages from that of the fork on; what those before it stored is copied."""
@@ -80,10 +71,8 @@ class Forked(Submitted):
     """What a fork led to."""
 
     parent_id: int = Field(examples=[12])
-    left_out: tuple[LeftOut, ...]
-    """Jobs of the parent whose earlier stages are not all stored."""
-    without_stage: int = Field(examples=[41])
-    """Jobs of the parent in a mode without the stage."""
+    left_out: dict[str, list[int]] = Field(examples=[{"stage 'retrieve' is not stored": [34]}])
+    """Jobs of the parent that are not forked, by the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +98,7 @@ async def fork(
     """Store a fork, or find the same one and retry its failed jobs. Raises as its plan and `submit_run` do."""
     new = await database.once(plan_fork, request)
     submitted = await submit_run(database, new, name=name, always_new=always_new, key=key)
-    of_fork = {"parent_id": new.parent_id, "left_out": new.left_out, "without_stage": new.without_stage}
-    return Forked(**vars(submitted) | of_fork)
+    return Forked(**vars(submitted), parent_id=new.parent_id, left_out=dict(new.left_out))
 
 
 def grid_points(grid: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -146,20 +134,17 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
     found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
     if parent.kind == KIND:
         await works.refuse_replaced(connection, [job.id for job in found])
-    jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
-    modes = sorted({job.mode for job in jobs_with_stage})
+    modes = _modes(parent, found, request.stage)
     snapshot = await runs.settings(connection, parent.id)
     _refuse_values(parent, modes, request)
     new = changed_snapshot(snapshot, request.values)
     frozen = thaw(new)
     earlier = {mode: stages_of(parent.kind, mode, until=request.stage)[:-1] for mode in modes}
-    ready, left_out = _ready(jobs_with_stage, earlier)
+    ready, left_out = _ready(found, request.stage, earlier)
     if not ready:
-        why = [f"j{one.job_id}: {one.why}" for one in left_out[:_LISTED]]
-        why += [f"{len(left_out) - _LISTED} more"] if len(left_out) > _LISTED else []
+        why = "; ".join(left_out_in_words(left_out))
         raise Refused(
-            f"No job of {request.target} can be forked from stage '{request.stage}': {'; '.join(why)}.",
-            slug="fork-refused",
+            f"No job of {request.target} can be forked from stage '{request.stage}': {why}.", slug="fork-refused"
         )
     stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
     kept = await forks.sources(connection, [job.id for job in ready], stages)
@@ -185,8 +170,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
         parent_id=parent.id,
         stage=request.stage,
         kept=kept,
-        left_out=tuple(left_out),
-        without_stage=without_stage,
+        left_out=left_out,
         effect=copy,
     )
 
@@ -220,16 +204,17 @@ async def _parent(connection: Connection, target: Target) -> RunOverview:
     return parent
 
 
-def _with_stage(parent: RunOverview, found: Sequence[ParentJob], stage: str) -> tuple[list[ParentJob], int]:
-    having = [job for job in found if stage in job.stages and (parent.kind, job.mode) in CHAINS]
-    if not having:
+def _modes(parent: RunOverview, found: Sequence[ParentJob], stage: str) -> list[str]:
+    """The modes of jobs that have a stage. Raises Refused for one that none has."""
+    modes = {job.mode for job in found if stage in job.stages and (parent.kind, job.mode) in CHAINS}
+    if not modes:
         stages = max((job.stages for job in found), key=len, default=())
         raise Refused(
             f"No job of run r{parent.id} has a stage '{stage}'.{did_you_mean(stage, stages)} "
             f"Its stages: {', '.join(stages)}.",
             slug="fork-refused",
         )
-    return having, len(found) - len(having)
+    return sorted(modes)
 
 
 def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkRequest) -> None:
@@ -280,17 +265,28 @@ def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
     )
 
 
-def _ready(found: Sequence[ParentJob], earlier: Mapping[str, Sequence[str]]) -> tuple[list[ParentJob], list[LeftOut]]:
+def _ready(
+    found: Sequence[ParentJob], stage: str, earlier: Mapping[str, Sequence[str]]
+) -> tuple[list[ParentJob], dict[str, list[int]]]:
+    """The jobs that can be forked, and by the reason those that cannot."""
     ready: list[ParentJob] = []
-    left_out: list[LeftOut] = []
+    left_out: dict[str, list[int]] = {}
     for job in found:
-        missing = next((stage for stage in earlier[job.mode] if stage not in job.done), None)
-        why = "its question continued in another run" if job.has_moved else f"stage '{missing}' is not stored"
-        if missing is None and not job.has_moved:
-            ready.append(job)
+        missing = next((one for one in earlier.get(job.mode, ()) if one not in job.done), None)
+        if stage not in job.stages or job.mode not in earlier:
+            left_out.setdefault(f"it has no stage '{stage}'", []).append(job.id)
+        elif job.has_moved:
+            left_out.setdefault("its question continued in another run", []).append(job.id)
+        elif missing is not None:
+            left_out.setdefault(f"stage '{missing}' is not stored", []).append(job.id)
         else:
-            left_out.append(LeftOut(job_id=job.id, subject=job.subject, mode=job.mode, why=why))
+            ready.append(job)
     return ready, left_out
+
+
+def left_out_in_words(left_out: Mapping[str, Sequence[int]]) -> list[str]:
+    """Which jobs are not forked, and why: a line for each reason."""
+    return [f"{listed([f'j{one}' for one in job_ids], _LISTED)}: {why}" for why, job_ids in left_out.items()]
 
 
 def _request(parent: RunOverview, request: ForkRequest, frozen: FrozenSettings, modes: Sequence[str]) -> dict[str, Any]:

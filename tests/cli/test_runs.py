@@ -12,7 +12,7 @@ import pytest
 
 from cli.fork import report_fork
 from schemas.values.runs import AttemptError
-from services.forks import Forked, LeftOut
+from services.forks import Forked
 from store.database import Connection
 from store.runs import jobs, runs
 from tests.cli.conftest import Ragq, Stored
@@ -121,21 +121,21 @@ def test_a_fork_is_printed_as_text_and_as_json(ragq: Ragq, stored: Stored) -> No
 
     assert (forked.exit_code, forked.stdout) == (0, "r2\n")
     assert "r2: 2 jobs of r1 forked from 'score'." in forked.stderr
-    found = {"run": "r2", "parent": "r1", "from": "score", "is_new": False, "jobs": 2, "left_out": []}
+    found = {"run": "r2", "parent": "r1", "from": "score", "is_new": False, "jobs": 2, "left_out": {}}
     assert found.items() <= json.loads(again.stdout).items()
     assert "Already forked as r2" in again.stderr
 
 
 def test_the_jobs_that_a_fork_left_out_are_counted_and_named(capsys: pytest.CaptureFixture[str]) -> None:
-    left_out = tuple(LeftOut(job_id=n, subject="316", mode="few_shot", why="it is not stored") for n in range(1, 23))
-    forked = Forked(run_id=2, parent_id=1, is_new=True, jobs=2, resumed=0, left_out=left_out, without_stage=1)
+    left_out = {"stage 'embed' is not stored": [*range(1, 23)]}
+    forked = Forked(run_id=2, parent_id=1, is_new=True, jobs=2, resumed=0, left_out=left_out)
 
     report_fork(forked, "retrieve")
 
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["r2: 2 jobs of r1 forked from 'retrieve'.", "1 job without stage 'retrieve' not forked."]
-    assert lines[2] == "Left out: j1 (316, few_shot): it is not stored."
-    assert len(lines) - 3 + int(lines[-1].split()[1]) == len(left_out)
+    assert capsys.readouterr().err.splitlines() == [
+        "r2: 2 jobs of r1 forked from 'retrieve'.",
+        "Left out: j1, j2, j3, j4, j5 and 17 more: stage 'embed' is not stored.",
+    ]
 
 
 def test_failures_hold_no_private_text_and_status_ends_with_1_while_something_is_wrong(

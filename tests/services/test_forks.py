@@ -147,7 +147,7 @@ async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Data
     ]
     run = new_run(profile="paper", settings=settings, request={"profile_source": "option --profile"}, jobs=jobs)
     parent = await runs.store(connection, run)
-    done, late, early, _ = parent.job_ids
+    done, late, early, zero_shot = parent.job_ids
     for job_id, ends in ((done, committing({})), (late, failing(BROKEN)), (early, None)):
         await take(connection, job_id, "extract", committing({}) if ends else failing(BROKEN))
         if ends:
@@ -157,8 +157,8 @@ async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Data
     forked = await fork(database, of_run(parent.run_id, "retrieve"))
 
     assert [job.subject for job in await forks.parent_jobs(connection, forked.run_id)] == ["1", "2"]
-    assert [(one.job_id, one.why) for one in forked.left_out] == [(early, "stage 'extract' is not stored")]
-    assert (forked.jobs, forked.without_stage) == (2, 1)
+    assert forked.left_out == {"stage 'extract' is not stored": [early], "it has no stage 'retrieve'": [zero_shot]}
+    assert forked.jobs == 2
     with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
         await plan_fork(connection, ForkRequest(target=Target(None, early), stage="retrieve"))
 
