@@ -1,4 +1,4 @@
-"""`ragq failures`: what went wrong in a run, or across runs."""
+"""`ragq failures` and `inspect`: what went wrong in a run, and what was tried."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,16 +7,13 @@ import click
 
 from cli.config import with_database
 from cli.ids import JOB, RUN
-from cli.options import Choice
 from cli.output import FittingTable, Text, coloured, draw, json_option, print_json, print_text
 from cli.sheets import rows_drawing
-from schemas.chains import STAGES
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.runs import FailureCluster, FailureList, failure_kind
+from schemas.values.runs import FailureList
 from services.listings import attempts_table
 from stages.reports.results import failure_list
-from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
 from store.runs import attempts, jobs, overviews
@@ -25,71 +22,29 @@ from store.runs.attempts import Attempt
 from store.runs.jobs import Job
 from store.runs.run_view import job_scores
 
-#: Runs that are looked at where none is named.
-_NEWEST = 20
-
 _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 
 
 @click.command()
-@click.argument("run_ids", metavar="[RUN]...", type=RUN, nargs=-1)
-@click.option("--stage", type=Choice(STAGES), help="Only failures of this stage.")
-@click.option("--type", "error_type", metavar="TYPE", help="Only failures with this exception or category.")
-@click.option("--clusters", is_flag=True, help="Of one run too: one line per type, stage and cause.")
+@click.argument("run_id", metavar="RUN", type=RUN)
 @json_option
-def failures(
-    run_ids: tuple[int, ...], stage: str | None, error_type: str | None, clusters: bool, as_json: bool
-) -> None:
-    """List every failure of a run, oldest first; of several runs, or of the newest 20, group them by cause.
+def failures(run_id: int, as_json: bool) -> None:
+    """List every failure of a run, oldest first, and count them by category.
 
-    A cluster has the failures of one type in one stage whose messages differ in numbers alone; `ragq retry RUN --stage
-    STAGE --type TYPE` retries its jobs. Failures that a later attempt resolved are listed too. Messages hold no
-    transcript text; `ragq inspect JOB STAGE` shows what the models were asked and replied.
+    Failures that a later attempt resolved are listed too. Messages hold no transcript text; `ragq inspect JOB STAGE`
+    shows what the models were asked and replied.
 
     \b
     Example:
         ragq failures r12
-        ragq failures
-        ragq failures r12 r15 --stage validate
-        ragq failures r12 --type LLMResponseParseError
     """
-    if len(run_ids) == 1 and not (clusters or stage or error_type):
-        found = with_database(_read, run_ids[0])
-        if as_json:
-            print_json(found)
-        elif not found.failures:
-            draw(f"Nothing went wrong in r{run_ids[0]}.", err=True)
-        else:
-            _print(found)
-        return
-
-    runs, found_clusters = with_database(_clusters, run_ids, stage, error_type)
+    found = with_database(_read, run_id)
     if as_json:
-        print_json({"runs": [f"r{run_id}" for run_id in runs], "clusters": found_clusters})
-    elif not found_clusters:
-        draw(f"No such failure in {counted(len(runs), 'run')}.", err=True)
+        print_json(found)
+    elif not found.failures:
+        draw(f"Nothing went wrong in r{run_id}.", err=True)
     else:
-        _print_clusters(len(runs), found_clusters)
-
-
-async def _clusters(
-    connection: Connection, run_ids: Sequence[int], stage: str | None, error_type: str | None
-) -> tuple[list[int], list[FailureCluster]]:
-    for run_id in run_ids:
-        await overviews.get(connection, run_id)
-    wanted = list(run_ids) or [run.id for run in await overviews.overviews(connection, limit=_NEWEST)]
-    return wanted, await failures_of.clusters(connection, wanted, stage=stage, error_type=error_type)
-
-
-def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
-    table = FittingTable("stage", "category", "failures", "jobs failed", "runs", "last", "cause")
-    for one in found:
-        kind, last = failure_kind(one.type, one.category), f"{one.last_job} {Moment(one.last_at)}"
-        failed = f"{one.failed_jobs} of {one.jobs}"
-        table.add_row(one.stage, kind, one.failures, failed, ", ".join(one.runs), last, one.cause)
-    draw(table)
-    total = sum(cluster.failures for cluster in found)
-    draw(f"{counted(total, 'failure')} in {counted(len(found), 'cluster')} of {counted(runs, 'run')}")
+        _print(found)
 
 
 async def _read(connection: Connection, run_id: int) -> FailureList:

@@ -51,7 +51,7 @@ _SECTIONS = {
         "runs": ("cli.runs", "runs", "List the newest runs with the states of their jobs."),
         "show": ("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
         "watch": ("cli.watch", "watch", "Follow runs until they finish."),
-        "failures": ("cli.failures", "failures", "List the failures of a run, or group those of several."),
+        "failures": ("cli.failures", "failures", "List the failures of a run."),
         "inspect": ("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
         "report": ("cli.results", "report", "Show the results of a run, with 95 % intervals."),
         "tags": ("cli.tags", "tags", "Show the candidate tags of phrases."),

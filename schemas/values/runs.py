@@ -198,17 +198,6 @@ class AttemptError:
     """What is private: the raw reply, the exception's own message, the traceback. None where it was not read."""
 
 
-def failure_kind(error_type: str, category: str) -> str:
-    """What people call a failure: its category, or the class of an error that is of none.
-
-    >>> failure_kind("schemas.errors.LLMTimeoutError", "scoring_llm_timeout")
-    'scoring_llm_timeout'
-    >>> failure_kind("builtins.RuntimeError", "unknown")
-    'RuntimeError'
-    """
-    return error_type.rpartition(".")[2] if category in ("", "unknown") else category
-
-
 class StageFailure(Value):
     """The error of an attempt of a stage, as it is shown."""
 
@@ -220,8 +209,8 @@ class StageFailure(Value):
 
     @property
     def kind(self) -> str:
-        """See `failure_kind`."""
-        return failure_kind(self.type, self.category)
+        """What people call it: its category, or the class of an error that is of none."""
+        return self.type.rpartition(".")[2] if self.category in ("", "unknown") else self.category
 
 
 class ReportedFailure(Value):
@@ -293,26 +282,6 @@ class FailedAttempt(Value):
     """A later attempt stored the stage."""
     is_final: bool
     """The job ended with it and was not retried."""
-
-
-class FailureCluster(Value):
-    """Failures of one type in one stage whose messages differ in numbers alone."""
-
-    type: str
-    """The class of the exception, as `module.Class`."""
-    stage: str
-    category: str
-    cause: str
-    """The message, with `#` for numbers and hashes. It is safe to show."""
-    failures: int
-    jobs: int
-    failed_jobs: int
-    """Jobs that ended with it and were not retried."""
-    runs: tuple[str, ...]
-    first_at: datetime
-    last_at: datetime
-    last_job: str
-    """A job in which it happened last."""
 
 
 class SettingValue(Value):

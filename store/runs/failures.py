@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from schemas.values.runs import FailedAttempt, FailureCluster, StageFailure
+from schemas.values.runs import FailedAttempt, StageFailure
 from store.database import Connection
 
 # What a stage says of a document does not name its file: that name is in Postgres alone.
@@ -69,46 +69,18 @@ async def final_categories(connection: Connection, run_id: int) -> dict[str, int
     return dict(Counter(row["category"] for row in failed if row["is_final"]).most_common())
 
 
-# Numbers and hashes in a message differ from job to job: without them messages of one cause are equal.
-_FAILED = """
-WITH failed AS (
-    SELECT a.id, a.job_id, j.run_id, a.stage, coalesce(a.error_type, '') AS type,
-           coalesce(a.error_category, '') AS category, a.ended_at,
-           left(regexp_replace(coalesce(a.error_message, ''), '[0-9a-f]{12,64}|[0-9]+', '#', 'g'), 300) AS cause,
-           coalesce(s.status = 'failed' AND s.attempts = a.number AND j.status IN ('failed', 'poisoned'), false)
-               AS is_final
-    FROM job AS j
-    JOIN stage_attempt AS a ON a.job_id = j.id AND a.outcome IN ('failed', 'interrupted')
-    LEFT JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
-    WHERE j.run_id = ANY($1::bigint[]) AND ($2::text IS NULL OR a.stage = $2)
-      AND ($3::text IS NULL OR a.error_type = $3 OR a.error_type LIKE '%.' || $3 OR a.error_category = $3)
-)
+FINAL = """
+SELECT j.id FROM job AS j JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'failed'
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned') AND ($2::text IS NULL OR a.stage = $2)
+  AND ($3::text IS NULL OR a.error_type = $3 OR a.error_type LIKE '%.' || $3 OR a.error_category = $3)
+ORDER BY j.id
 """
-
-CLUSTERS = f"""{_FAILED}
-SELECT type, stage, category, cause, count(*) AS failures, count(DISTINCT job_id) AS jobs,
-       count(DISTINCT job_id) FILTER (WHERE is_final) AS failed_jobs,
-       (SELECT array_agg('r' || r ORDER BY r) FROM (SELECT DISTINCT unnest(array_agg(run_id)) AS r) AS d) AS runs,
-       min(ended_at) AS first_at, max(ended_at) AS last_at, 'j' || (array_agg(job_id ORDER BY id DESC))[1] AS last_job
-FROM failed GROUP BY type, stage, category, cause
-ORDER BY count(DISTINCT job_id) FILTER (WHERE is_final) DESC, count(*) DESC, type, stage, cause
-"""
-
-FINAL = f"""{_FAILED}
-SELECT DISTINCT job_id FROM failed WHERE is_final ORDER BY job_id
-"""
-
-
-async def clusters(
-    connection: Connection, run_ids: Sequence[int], *, stage: str | None = None, error_type: str | None = None
-) -> list[FailureCluster]:
-    """The failures of these runs by type, stage and cause: those that ended most jobs first. `error_type` is the class
-    of an exception, with or without its module, or a category."""
-    return [FailureCluster(**row) for row in await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)]
 
 
 async def failed_jobs(
     connection: Connection, run_id: int, *, stage: str | None = None, error_type: str | None = None
 ) -> list[int]:
-    """The jobs of a run that ended with such a failure."""
-    return [row["job_id"] for row in await connection.fetch(FINAL, [run_id], stage, error_type)]
+    """The jobs of a run that ended with such a failure. `error_type` is the class of an exception, with or without its
+    module, or a category."""
+    return [row["id"] for row in await connection.fetch(FINAL, run_id, stage, error_type)]

@@ -73,7 +73,7 @@ LISTINGS: Final = (
     *("show r{scored_run}", "show r{failed_run}", "show r{answered_run}", "show r{tagged_run}", "show r{document_run}"),
     *("show r{evaluated_run}", "inspect j{answered_job}", "inspect j{failed_job}", "inspect j{tagged_job}"),
     *("inspect j{scored_job}", "inspect j{answered_job} generate", "inspect j{failed_job} validate"),
-    *("failures r{failed_run}", "failures --clusters", "report r{scored_run}"),
+    *("failures r{failed_run}", "report r{scored_run}"),
     *("report r{answered_run}", "report r{evaluated_run}", "diff r{failed_run} r{answered_run}"),
     *("diff r{scored_run} r{scored_run} --mode zero_shot --other-mode few_shot", "fork r{scored_run} --from score"),
     *("fork r{scored_run} --from score --dry-run", "query show {answered}", "query show {failed}"),

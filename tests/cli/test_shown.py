@@ -12,7 +12,7 @@ from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
 COMMANDS: Final = (
     *("--help", "submit --help", "ask --help"),
-    *("runs", "show r1", "failures r1", "failures", "report r1 --bootstrap-resamples 20"),
+    *("runs", "show r1", "failures r1", "report r1 --bootstrap-resamples 20"),
     *("diff r1 r2 --mode zero_shot --bootstrap-resamples 20", "inspect j1", "preset list", "template list"),
     *("report r1 --latex --bootstrap-resamples 20", "splits list", "index list", "corpus list", "vocabulary list"),
 )
