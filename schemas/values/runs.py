@@ -161,16 +161,6 @@ class FrozenModel(Value):
     """Asked at submission; otherwise by the worker that called it first."""
 
 
-class EmbeddedTexts(Value):
-    """Texts of a run that were embedded in one number format."""
-
-    dtype: str = Field(examples=["bfloat16"])
-    """Empty where the embedder's server reports none."""
-    texts: int = Field(examples=[1492])
-    reused: int = Field(examples=[1480])
-    """Those whose vectors were stored before, and were not computed again."""
-
-
 class RunOrigin(Value):
     """Where a run was submitted and computed, and which models and servers answered it."""
 
@@ -181,8 +171,6 @@ class RunOrigin(Value):
     models: tuple[FrozenModel, ...] = ()
     servers: tuple[str, ...] = Field(default=(), examples=[["http://127.0.0.1:11434"]])
     """The servers whose answers it used, without secrets."""
-    embedded: tuple[EmbeddedTexts, ...] = ()
-    """By number format; none of runs before it was recorded."""
 
 
 @dataclass(frozen=True, slots=True)

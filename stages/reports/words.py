@@ -186,9 +186,6 @@ def origin_words(origin: RunOrigin) -> Iterator[str]:
     others = [server for server in origin.servers if server not in {model.identity.server for model in origin.models}]
     if others:
         yield f"Answers came from {', '.join(others)} too."
-    for found in origin.embedded:
-        reused = f", {found.reused:,} of them before: these texts were not computed again" if found.reused else ""
-        yield f"Embedded{f' in {found.dtype}' if found.dtype else ''}: {found.texts:,} texts{reused}."
 
 
 def _environment(found: Environment) -> str:

@@ -9,7 +9,7 @@ from pydantic import Field, computed_field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.runs import EmbeddedTexts, RunEnvironment, RunLimitState, RunOrigin, StageFailure
+from schemas.values.runs import RunEnvironment, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores, ModeSummary
 from stages.reports.score_table import mode_summaries
 from stages.reports.words import counted, notices
@@ -105,16 +105,6 @@ JOIN llm_call AS c ON c.id = u.call_id
 WHERE j.run_id = $1 AND c.served_by IS NOT NULL ORDER BY server
 """
 
-EMBEDDED = """
-SELECT a.output ->> 'dtype' AS dtype,
-       sum((SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.attempt_id))::integer AS texts,
-       sum((a.output ->> 'reused_texts')::integer)::integer AS reused
-FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
-WHERE j.run_id = $1 AND a.output ->> 'reused_texts' IS NOT NULL
-  AND EXISTS (SELECT FROM stage_vector AS v WHERE v.attempt_id = a.attempt_id)
-GROUP BY a.output ->> 'dtype' ORDER BY dtype
-"""
-
 
 async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
     """The origin of a run. Runs that are older than its record have none."""
@@ -123,7 +113,6 @@ async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
         workers=tuple(RunEnvironment(**row) for row in await connection.fetch(WORKERS, run_id)),
         models=tuple(await runs.frozen(connection, run_id)),
         servers=tuple(row["server"] for row in await connection.fetch(SERVERS, run_id)),
-        embedded=tuple(EmbeddedTexts(**dict(row)) for row in await connection.fetch(EMBEDDED, run_id)),
     )
 
 
