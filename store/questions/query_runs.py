@@ -155,7 +155,8 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
     """A question, all of it read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         line = await queries.get(connection, query_id)
-        stored = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
+        found = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
+        stored = {stage: output.value for stage, output in found.items()}
         run = await overviews.get(connection, line.run_id)
 
         def read(stage: str, kind: type[Output]) -> Output | None:

@@ -16,13 +16,8 @@ from store.runs import call_costs
 from store.runs.call_costs import CallUse
 from store.runs.chain import COPIED, MANUAL
 
-OUTPUT = """
-SELECT attempt_id, output, output_hash FROM current_attempt
-WHERE job_id = $1 AND stage = $2 AND status = 'done' AND output IS NOT NULL
-"""
-
 OUTPUTS = """
-SELECT stage, output FROM current_attempt
+SELECT stage, attempt_id, output, output_hash FROM current_attempt
 WHERE job_id = $1 AND stage = ANY($2::text[]) AND status = 'done' AND output IS NOT NULL
 """
 
@@ -103,13 +98,12 @@ class Attempt(Value):
 
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
     """The output of a stage that is done; None when it is not, or when the output was purged."""
-    row = await connection.fetchrow(OUTPUT, job_id, stage)
-    return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
+    return (await outputs(connection, job_id, [stage])).get(stage)
 
 
-async def outputs(connection: Connection, job_id: int, stages: Sequence[str]) -> dict[str, dict[str, Any]]:
+async def outputs(connection: Connection, job_id: int, stages: Sequence[str]) -> dict[str, Output]:
     """The outputs of stages of a job, by stage; those that `output` does not give are absent."""
-    return {row["stage"]: row["output"] for row in await connection.fetch(OUTPUTS, job_id, stages)}
+    return {stage: Output(*found) for stage, *found in await connection.fetch(OUTPUTS, job_id, stages)}
 
 
 async def stored(connection: Connection, job_id: int, stage: str, of: type[Stored]) -> Stored | None:

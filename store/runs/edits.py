@@ -222,7 +222,6 @@ CHANNEL: Final = "ragq_changes"
 LISTEN_ON = "INSERT INTO change_listener (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET listened_at = now()"
 
 _RENEWED_EVERY_SECONDS = 5.0
-_LINGERS_SECONDS = 20.0
 _TRIES_AGAIN_SECONDS = 1.0
 _STATEMENT_SECONDS = 5.0
 
@@ -318,15 +317,13 @@ class Changes:
             connection.terminate()
 
     async def _renew_listening(self, connection: asyncpg.Connection, lost: asyncio.Event) -> None:
-        """Until the connection is lost, or there has been no subscription for a while."""
-        unused_s = 0.0
-        while not lost.is_set() and unused_s < _LINGERS_SECONDS:
+        """Until the connection is lost, or there is no subscription."""
+        while not lost.is_set() and self._subscriptions:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_RENEWED_EVERY_SECONDS):
                     await lost.wait()
             if not lost.is_set():
                 await connection.execute(LISTEN_ON)
-            unused_s = 0.0 if self._subscriptions else unused_s + _RENEWED_EVERY_SECONDS
 
     def _hear(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
         changed = json.loads(payload)

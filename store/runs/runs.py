@@ -57,21 +57,17 @@ async def is_held(connection: Connection, run_id: int) -> bool:
     return bool(await connection.fetchval(IS_HELD, run_id))
 
 
-ENVIRONMENTS_FIND = "SELECT id FROM environment WHERE hash = $1"
-
-INSERT = "INSERT INTO environment (hash, content) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
+# What is there already is updated to itself, so that its id is returned.
+KEEP = """
+INSERT INTO environment (hash, content) VALUES ($1, $2)
+ON CONFLICT (hash) DO UPDATE SET hash = excluded.hash RETURNING id
+"""
 
 
 async def keep(connection: Connection, environment: Environment) -> int:
     """The id of an environment, which is stored unless it is known."""
     content = environment.model_dump()
-    key = content_hash(content)
-    found: int | None = await connection.fetchval(ENVIRONMENTS_FIND, key)
-    if found is None:
-        await connection.execute(INSERT, key, json.dumps(content))
-        found = await connection.fetchval(ENVIRONMENTS_FIND, key)
-        assert found is not None
-    return found
+    return int(await connection.fetchval(KEEP, content_hash(content), json.dumps(content)))
 
 
 FIND = "SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::bigint, 0) = $2"
