@@ -169,14 +169,12 @@ async def submit_run(
         if priority is not None:
             await backlog.set_priority(connection, stored.run_id, priority)
         resumed = [] if stored.is_new else await jobs.retry(connection, run_id=stored.run_id)
-        return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
+        jobs_of_run = len(stored.job_ids)
+        return {"run_id": stored.run_id, "is_new": stored.is_new, "jobs": jobs_of_run, "resumed": len(resumed)}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))
     return Submitted(
-        run_id=made["run"],
-        is_new=made["is_new"],
-        jobs=made["jobs"],
-        resumed=made["resumed"],
+        **made,
         is_replay=not is_first,
         searched=index_in_words(run.request) if run.request.get("searched") else None,
         notices=(*warnings, *notices(run.kind, run.profile, run.request)),

@@ -39,17 +39,9 @@ BEGIN
     RETURN NEW;
 END $$;
 
-CREATE FUNCTION note_added_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM pg_notify('ragq_due', '');
-    RETURN NULL;
-END $$;
-
 CREATE TRIGGER note_due BEFORE UPDATE OF status ON job FOR EACH ROW
 WHEN (NEW.status IN ('waiting', 'interrupted') OR (NEW.status = 'running' AND NEW.sent_at IS NULL))
 EXECUTE FUNCTION note_due_job();
-
-CREATE TRIGGER note_added AFTER INSERT ON job FOR EACH STATEMENT EXECUTE FUNCTION note_added_jobs();
 """
 
 # A transaction that notifies takes a lock of the whole cluster when it commits, so that workers would commit one after
@@ -76,6 +68,7 @@ END $$;
 
 CREATE FUNCTION tell_added_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    PERFORM pg_notify('ragq_due', '');
     IF {LISTENED} THEN
         PERFORM pg_notify('ragq_changes', json_build_object('run', run_id, 'job', NULL)::text)
         FROM (SELECT DISTINCT run_id FROM added) AS runs;
