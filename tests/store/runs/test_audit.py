@@ -75,7 +75,7 @@ async def test_changes_are_found(connection: Connection, store_run: StoreRun) ->
 async def test_the_current_attempt_is_found_by_two_indexes(database: Database) -> None:
     async with database.connection() as connection, connection.transaction():
         await connection.execute("SET LOCAL enable_seqscan = off")
-        plan = [row[0] for row in await connection.fetch("EXPLAIN " + attempts.OUTPUT, 1, "embed")]
+        plan = [row[0] for row in await connection.fetch("EXPLAIN " + attempts.OUTPUTS, 1, ["embed"])]
 
     used = [index for index in ("stage_run_pkey", "stage_attempt_job_id_stage_number_key") if index in "\n".join(plan)]
     assert (len(used), any("Subquery" in line for line in plan)) == (2, False)
