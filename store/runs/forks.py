@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from schemas.statuses import AttemptOutcome, JobStatus
+from schemas.statuses import AttemptOutcome
 from schemas.values.base import Value
 from store.database import Connection
 from store.runs import jobs
 from store.runs.chain import COPIED, Link
 
 JOBS = """
-SELECT j.id, j.mode, j.subject, j.inputs, j.status, j.kind = 'query' AND q.id IS NULL AS has_moved,
+SELECT j.id, j.mode, j.subject, j.inputs, j.kind = 'query' AND q.id IS NULL AS has_moved,
        array_agg(s.stage ORDER BY s.position) AS stages,
        coalesce(array_agg(s.stage) FILTER (WHERE c.status = 'done'), '{}') AS done
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id LEFT JOIN queries AS q ON q.job_id = j.id
@@ -109,7 +109,6 @@ class ParentJob(Value):
     mode: str
     subject: str
     inputs: dict[str, Any] = Field(repr=False)
-    status: JobStatus
     has_moved: bool
     """Its question continued in another run."""
     stages: tuple[str, ...]

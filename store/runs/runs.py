@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -15,7 +15,7 @@ import asyncpg
 import rfc8785
 
 from schemas.errors import Refused, run_missing
-from schemas.settings.run import thaw
+from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
@@ -175,7 +175,8 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
         )
         await freeze(connection, run_id, run.models, is_from_submission=True)
         job_ids: list[int] = []
-        async for batch in _prepared(run):
+        upcoming, settings = iter(run.jobs), thaw(run.settings)
+        while batch := await asyncio.to_thread(_prepared, run.kind, upcoming, settings):
             job_ids += await _write(connection, run_id, run.kind, batch, first=len(job_ids))
         if run.effect is not None:
             await run.effect(connection, run_id)
@@ -186,21 +187,16 @@ _Prepared: TypeAlias = tuple[NewJob, str, tuple[str, ...]]
 """A job, its inputs as JSON, and the queues of its stages."""
 
 
-async def _prepared(run: NewRun) -> AsyncIterator[list[_Prepared]]:
-    """The jobs in batches; each is made on another thread while the one before it is written."""
-    settings = thaw(run.settings)
-    ready = (
+def _prepared(kind: str, upcoming: Iterator[NewJob], settings: FrozenSettings) -> list[_Prepared]:
+    """The next batch of jobs."""
+    return [
         (
             job,
             json.dumps(job.inputs),
-            tuple(settings.queue_of(run.kind, job.mode, stage, job.inputs) for stage in job.stages),
+            tuple(settings.queue_of(kind, job.mode, stage, job.inputs) for stage in job.stages),
         )
-        for job in run.jobs
-    )
-    upcoming = asyncio.create_task(asyncio.to_thread(lambda: list(islice(ready, BATCH))))
-    while batch := await upcoming:
-        upcoming = asyncio.create_task(asyncio.to_thread(lambda: list(islice(ready, BATCH))))
-        yield batch
+        for job in islice(upcoming, BATCH)
+    ]
 
 
 async def _write(
