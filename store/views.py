@@ -1,6 +1,6 @@
 """What is read of several subjects at one moment: a job with its history, the state of a run, a submission."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,17 +43,24 @@ class JobTrace(Job):
     """Texts of the reference chunks that outputs name, by number; chunks of an index that is gone are absent."""
 
 
+# Whatever has these names, anywhere in an output.
+NAMED = """
+SELECT ARRAY(SELECT DISTINCT n::bigint FROM stage_attempt AS a,
+             jsonb_path_query(a.output, '$.**.work_id ? (@.type() == "number")') AS n WHERE a.job_id = $1) AS works,
+       ARRAY(SELECT DISTINCT n::bigint FROM stage_attempt AS a,
+             jsonb_path_query(a.output, '$.**.chunk_id ? (@.type() == "number")') AS n WHERE a.job_id = $1) AS chunks
+"""
+
+
 async def job_trace(connection: Connection, job_id: int) -> JobTrace:
     """A job. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await jobs.get(connection, job_id)
         (stages,) = (await jobs.of_jobs(connection, [job_id])).values()
         tried = await attempts.history(connection, job_id)
-        outputs = [attempt.output for attempt in tried if attempt.output is not None]
         question = await queries.of_job(connection, job_id) if job.kind == "query" else None
-        work_ids = {id_ for output in outputs for id_ in _numbers(output, "work_id")}
-        chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
-        is_scored = job.kind == "participant" and chunk_ids
+        named = await connection.fetchrow(NAMED, job_id)
+        references_of = named["chunks"] if job.kind == "participant" else []
         number_of_output = {stage.stage: stage.attempts for stage in stages if stage.status is StageStatus.DONE}
         return JobTrace(
             **vars(job),
@@ -62,21 +69,9 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace:
             current={one.stage: one for one in tried if number_of_output.get(one.stage) == one.number},
             question=question,
             answers=[] if question is None else await queries.results(connection, question.id),
-            titles=await works.titles(connection, sorted(work_ids)) if work_ids else {},
-            reference_texts=await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {},
+            titles=await works.titles(connection, named["works"]),
+            reference_texts=await references.chunk_texts(connection, references_of),
         )
-
-
-def _numbers(value: Any, name: str) -> Iterator[int]:
-    """Every whole number under a name anywhere in an output."""
-    if isinstance(value, Mapping):
-        found = value.get(name)
-        if isinstance(found, int):
-            yield found
-        value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from _numbers(part, name)
 
 
 class RunState(Value):

@@ -26,9 +26,7 @@ class RunTable(columns.Row, table=True):
 
     id: int = columns.serial()
     name: str | None = columns.text()
-    """What people call it; two runs never have the same name, compared without case."""
     note: str | None = columns.text()
-    """What people wrote about it."""
     kind: str
     identity: str = Field(index=True)
     """SHA-256 over kind, settings and inputs: the same submission has the same identity."""
@@ -39,9 +37,7 @@ class RunTable(columns.Row, table=True):
     request: dict[str, Any] = columns.json()
     """What was asked for: split, modes, limit. Never text of a subject."""
     version: str
-    """The ragq that stored it."""
     environment_id: int | None = columns.reference("environment.id", deleted=None)
-    """Where it was submitted."""
     priority: str = columns.text(Priority.NORMAL)
     after_id: int | None = columns.long()
     """The run that it waits for, with paused jobs, and which may be deleted meanwhile."""
@@ -57,9 +53,7 @@ class RunModelTable(columns.Row, table=True):
     model: str = columns.text(primary_key=True)
     """The name that the server is asked for."""
     identity: dict[str, Any] = columns.json()
-    """Server, digest or entry in the server's list."""
     is_from_submission: bool
-    """Asked at submission; otherwise by the worker that called it first."""
 
 
 class JobTable(columns.Row, table=True):
@@ -160,7 +154,6 @@ class StageAttemptTable(columns.Row, table=True):
     previous_hash: str | None
     hash: str | None
     error_type: str | None
-    """The exception's class, `module.Class`."""
     error_message: str | None = columns.text()
     error_category: str | None
     error_details: dict[str, Any] | None = columns.json()
@@ -203,7 +196,6 @@ class LLMCallTable(columns.Row, table=True):
     tokens: dict[str, Any] | None = columns.json()
     """The token signals of the reply; null where none were asked for, or the server gave none."""
     served_by: dict[str, Any] = columns.json()
-    """The identity of the model: server, digest or entry in the server's list."""
     created_at: datetime = columns.now()
     is_batched: bool = columns.flag()
     """A batch brought the answer, at the price of one."""
@@ -248,7 +240,6 @@ class RunLimitTable(columns.Row, table=True):
 
     run_id: int = columns.reference("run.id", primary_key=True)
     max_failures: str | None = columns.text()
-    """A number of jobs, or a percentage such as `10%`."""
     max_llm_calls: int | None = columns.long()
     max_tokens: int | None = columns.long()
     llm_calls: int = columns.long("0")
@@ -267,11 +258,9 @@ class RunNotificationTable(columns.Row, table=True):
     message_id: str | None = columns.text()
     message: dict[str, Any] | None = columns.json()
     attempts: int = columns.long("0")
-    """How often the message was sent."""
     due_at: datetime | None = columns.time()
     """When it is sent next, or again if whoever claimed it died."""
     sent_at: datetime | None = columns.time()
-    """When it was accepted."""
     error: str | None = columns.text()
 
 
@@ -280,7 +269,6 @@ class EnvironmentTable(columns.Row, table=True):
 
     id: int = columns.serial()
     hash: str = Field(unique=True)
-    """SHA-256 over the content."""
     content: dict[str, Any] = columns.json()
 
 
@@ -293,7 +281,6 @@ class WorkerTable(columns.Row, table=True):
     stages: list[str] = columns.array()
     version: str
     environment_id: int = columns.reference("environment.id", deleted=None)
-    """Where it runs."""
     started_at: datetime = columns.now()
     seen_at: datetime = columns.now()
     servers: dict[str, Any] = columns.json()
