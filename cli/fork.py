@@ -210,10 +210,9 @@ def set_command(run_id: int, as_json: bool, **given: str | None) -> None:
         ragq set r12 --name baseline --note "the threshold of the paper"
         ragq set baseline --priority bulk
     """
-    changes = RunChanges(**{field: value or None for field, value in given.items() if value is not None})
+    changes = requested(RunChanges, **given)
     if not changes.model_fields_set:
         raise click.UsageError("Give --name, --note or --priority.")
-
     with_database(change_run, run_id, changes)
     found = with_database(overviews.get, run_id)
     shown = {"run": f"r{run_id}", "name": found.name, "note": found.note, "priority": found.priority}

@@ -9,7 +9,7 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.requests import RunChanges
-from schemas.values.runs import LONGEST_NOTE, RunLimits, Target
+from schemas.values.runs import RunLimits, Target
 from services.documents import KIND
 from store.corpora import works
 from store.database import Connection, Database
@@ -20,14 +20,14 @@ from store.runs.deletions import DeletedRun
 
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
     """Change name, note and priority of a run, all that is named or nothing. Raises MissingError, and Refused for words
-    that cannot be a name or note, and for a name that is taken."""
+    that cannot be a name, and for a name that is taken."""
     async with connection.transaction():
         await runs.require(connection, run_id)
         if "name" in changes.model_fields_set:
             name = None if changes.name is None else runs.checked(changes.name)
             await runs.rename(connection, run_id, name)
         if "note" in changes.model_fields_set:
-            await runs.annotate(connection, run_id, _note(changes.note))
+            await runs.annotate(connection, run_id, changes.note)
         if "priority" in changes.model_fields_set:
             await backlog.set_priority(connection, run_id, changes.priority)
 
@@ -37,15 +37,6 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     if await references.is_publication_due(connection, run_id):
         raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)
-
-
-def _note(words: str | None) -> str | None:
-    if words is None:
-        return None
-    note = words.strip()
-    if not note or len(note) > LONGEST_NOTE or "\0" in note:
-        raise Refused(f"The note of a run has 1 to {LONGEST_NOTE} characters.", slug="run-value-unusable")
-    return note
 
 
 async def redo(database: Database, job_id: int, stage: str) -> None:

@@ -39,17 +39,23 @@ class RunTerms(RunLimits):
 NO_TERMS: Final = RunTerms()
 
 
+#: An empty text removes what there is.
+_OrNone: Final = AfterValidator(lambda words: words or None)
+
+
 class RunChanges(Request):
-    """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
+    """Changes of a run. A field that is absent stays as it is; null, or an empty text, removes the name or the note."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"name": "baseline", "note": "the threshold of the paper"}]}
     )
 
-    name: Annotated[Text, StringConstraints(max_length=200)] | None = None
+    name: Annotated[Text, StringConstraints(strip_whitespace=True, max_length=200), _OrNone] | None = None
     """One line of 1 to 100 characters that is no number of a run or job."""
-    note: Annotated[Text, StringConstraints(max_length=4000)] | None = Field(default=None, repr=False)
-    """1 to 2000 characters."""
+    note: Annotated[Text, StringConstraints(strip_whitespace=True, max_length=2000), _OrNone] | None = Field(
+        default=None, repr=False
+    )
+    """At most 2000 characters."""
     priority: Annotated[Priority, Field(strict=False)] = Field(default=Priority.NORMAL, examples=["bulk"])
     """How often jobs of it that have not started have a turn where several runs wait."""
 

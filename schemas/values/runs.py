@@ -15,7 +15,6 @@ from schemas.values.participants import AssessmentMode, RankedReferences, Transc
 from schemas.values.scoring import Draw, ParticipantScores
 
 LONGEST_NAME: Final = 100
-LONGEST_NOTE: Final = 2000
 
 _RUN: Final = re.compile(r"r?([1-9][0-9]{0,17})", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[rj]?[0-9]+", re.IGNORECASE)

@@ -81,7 +81,7 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
     key = RequestKey(principal="open", key="a key", request_hash="h")
     keyed, replay = [await submit_run(database, RUN, always_new=True, key=key) for _ in range(2)]
     made = await connection.fetchval("SELECT made FROM idempotency_key")
-    assert made == {"run": keyed.run_id, "is_new": True, "jobs": 2, "resumed": 0}
+    assert made == {"run_id": keyed.run_id, "is_new": True, "jobs": 2, "resumed": 0}
     assert (replay.run_id, replay.jobs, replay.resumed, replay.is_replay) == (keyed.run_id, 2, 0, True)
 
 
