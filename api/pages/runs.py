@@ -26,7 +26,7 @@ from services.runs import Action, control
 from stages.reports.costs import cost_words
 from store.corpora import works
 from store.questions import evaluations
-from store.runs import forks, jobs, overviews, workers
+from store.runs import jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import run_view, waits_in_words, with_origin
@@ -134,14 +134,12 @@ async def job_page(request: Request, ctx: Context, job_id: PathId) -> Response:
         job = await job_trace(connection, job_id)
         run = await overviews.get(connection, job.run_id)
         document = (await works.lines(connection, [job_id])).get(job_id)
-        parent_job = await forks.parent_job(connection, job_id)
     outputs = {stage: _output(job, stage) for stage in job.current}
     return page(
         request,
         "job.html.j2",
         job=job,
         run=run,
-        parent_job=parent_job,
         document=document,
         outputs=outputs,
         answer=_answer(outputs),

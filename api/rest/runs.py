@@ -27,7 +27,7 @@ from services.runs import Action, ControlResult, change_run, control, delete_run
 from services.submit import estimate
 from stages.reports.comparison_sheet import condition, gate
 from store.questions import queries
-from store.runs import attempts, forks, jobs, overviews
+from store.runs import attempts, jobs, overviews
 from store.runs.attempts import Attempt
 from store.runs.deletions import DeletedRun
 from store.runs.overviews import RunOverview
@@ -164,14 +164,13 @@ async def show_job(job_id: PathId, ctx: Context) -> JobReply:
         job = await jobs.get(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
-        parent_job_id = await forks.parent_job(connection, job_id)
     return JobReply(
         **vars(view),
         run_id=job.run_id,
         kind=job.kind,
         is_idle=not view.status.is_open,
         query_id=None if query is None else query.id,
-        parent_job_id=parent_job_id,
+        parent_job_id=job.parent_id,
         created_at=job.created_at,
         finished_at=job.finished_at,
     )

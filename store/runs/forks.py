@@ -184,9 +184,3 @@ async def store(
 async def family(connection: Connection, run_id: int) -> Family:
     """The parent and the forks of a run."""
     return Family(**await connection.fetchrow(FAMILY, run_id) or {})
-
-
-async def parent_job(connection: Connection, job_id: int) -> int | None:
-    """The job that a job was forked from; None when it is none, or that one is deleted."""
-    found: int | None = await connection.fetchval("SELECT parent_id FROM job WHERE id = $1", job_id)
-    return found

@@ -13,7 +13,9 @@ from schemas.values.runs import StageFailure, Target
 from store.database import Connection, bulk_seconds
 from store.runs.failures import last_failures
 
-JOB = "SELECT id, run_id, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1"
+JOB = """
+SELECT id, run_id, kind, mode, subject, inputs, status, created_at, finished_at, note, parent_id FROM job WHERE id = $1
+"""
 
 # At most a page of each state is read, in the order of the index.
 URGENT = """
@@ -49,6 +51,8 @@ class Job:
     created_at: datetime
     finished_at: datetime | None
     note: str | None
+    parent_id: int | None
+    """The job that it was forked from; None when it is none, or that one is deleted."""
 
 
 async def job(connection: Connection, job_id: int) -> Job | None:

@@ -74,7 +74,7 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
         of_stages = {one.stage: one.worker_id for one in await attempts.history(connection, job_id)}
         assert of_stages == dict.fromkeys(STAGES[:3], "copied") | dict.fromkeys(STAGES[3:], "worker")
         families = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
-        assert await forks.parent_job(connection, job_id) == parent_job
+        assert (await jobs.get(connection, job_id)).parent_id == parent_job
         await connection.execute("UPDATE stage_vector SET vector = vector + vector")
         changed = (await chains.audit(connection, child.run_id)).flaws
         await connection.execute(

@@ -116,12 +116,11 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     ids = await two_corpora(connection)
     query, _ = await ask(connection, request(corpora=("archive", "shelf", "archive"), works=works), settings())
     line = await queries.get(connection, query.id)
-    job = await jobs.job(connection, query.job_id)
+    job = await jobs.get(connection, query.job_id)
     basis = await answers.answer_basis(connection, query.job_id, PROMPT)
 
     assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)
     assert (line.corpora, line.works) == (["archive", "shelf"], works)
-    assert job is not None
     assert (job.inputs["corpus_ids"], job.inputs["works"]) == (query.corpus_ids, {"author": "leaf", "year_from": 2001})
     assert (basis.corpora, basis.full_text, basis.works) == (("archive", "shelf"), "english", works)
     # It goes with any of its corpora.
