@@ -173,11 +173,11 @@ def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
     """
     scope = Scope.READ if read_only else Scope.WRITE
     lifetime = None if days is None else timedelta(days=days)
-    made = with_database(access.create, name, scope, lifetime=lifetime)
-    print_result(vars(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
-    until = "" if made.stored.expires_at is None else f", until {Moment(made.stored.expires_at)} UTC"
+    secret, made = with_database(access.create, name, scope, lifetime=lifetime)
+    print_result(vars(made) | {"secret": secret}, secret, as_json=as_json)
+    until = "" if made.expires_at is None else f", until {Moment(made.expires_at)} UTC"
     print_text(
-        f"Token {made.stored.id}, {name} ({scope}{until}). It is not shown again. "
+        f"Token {made.id}, {name} ({scope}{until}). It is not shown again. "
         "From now on the API and its pages open for tokens alone, on loopback too.",
         err=True,
     )

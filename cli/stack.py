@@ -261,7 +261,7 @@ def _token_for_owner(home: Home) -> list[str]:
     """A new token of the API, kept in the folder of the stack; none where there is a live one."""
     if with_database(access.any_live):
         return []
-    secret = with_database(access.create, OWNERS_TOKEN, access.Scope.WRITE).secret
+    secret, _ = with_database(access.create, OWNERS_TOKEN, access.Scope.WRITE)
     write_private(home.api_token, f"{secret}\n")
     return [secret]
 

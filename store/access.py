@@ -66,16 +66,11 @@ class StoredToken(Value):
     """Neither revoked nor expired when it was read."""
 
 
-class NewToken(NamedTuple):
-    """A token that was made just now."""
-
-    secret: str
-    """Shown once, and kept nowhere."""
-    stored: StoredToken
-
-
-async def create(connection: Connection, name: str, scope: Scope, *, lifetime: timedelta | None = None) -> NewToken:
-    """Make a token of 256 random bits. Raises Refused for a name that a live token has, or that is none."""
+async def create(
+    connection: Connection, name: str, scope: Scope, *, lifetime: timedelta | None = None
+) -> tuple[str, StoredToken]:
+    """Make a token of 256 random bits: the secret, which is kept nowhere, and what is stored of it. Raises Refused for
+    a name that a live token has, or that is none."""
     if not _NAME.fullmatch(name):
         raise Refused(
             "A token's name has 1 to 64 letters, digits, dots, dashes, underlines and at-signs, a letter first."
@@ -87,7 +82,7 @@ async def create(connection: Connection, name: str, scope: Scope, *, lifetime: t
         row = await connection.fetchrow(CREATE, name, hashed(secret), scope, lifetime)
     if row is None:
         raise Refused(f"There is a live token {name!r} already; `ragq token revoke {name}` ends it.")
-    return NewToken(secret, StoredToken(**row))
+    return secret, StoredToken(**row)
 
 
 async def list_all(connection: Connection) -> list[StoredToken]:

@@ -118,7 +118,7 @@ async def test_what_cannot_be_done_is_said_to_the_model(connect: Connect) -> Non
 async def test_a_read_only_token_reads_and_nobody_comes_without_one(
     connect: Connect, connection: Connection, address: str
 ) -> None:
-    token = (await access.create(connection, "reader", Scope.READ, lifetime=None)).secret
+    token = (await access.create(connection, "reader", Scope.READ, lifetime=None))[0]
 
     async with connect(token) as client:
         listed = await client.call_tool("list_runs", {})

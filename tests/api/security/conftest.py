@@ -48,7 +48,7 @@ def visit(app: FastAPI, ctx: ApiContext) -> Client:
 @pytest.fixture
 def make_token(ctx: ApiContext) -> MakeToken:
     async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
-        return (await ctx.database.once(access.create, name, scope, lifetime=lifetime)).secret
+        return (await ctx.database.once(access.create, name, scope, lifetime=lifetime))[0]
 
     return made
 
