@@ -25,7 +25,7 @@ from schemas.values.runs import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import backlog, ledger, runs, stages
-from store.runs.stages import Claim, Committed
+from store.runs.stages import Claim
 from workers import telemetry
 from workers.batcher import Waited, waiting
 from workers.leases import Leases, PutOff, crash_point, give_back
@@ -190,7 +190,7 @@ class StageRunner:
             computed = await function(work)
             result = computed if isinstance(computed, Result) else Result(computed)
             crash_point("after_compute", claim.stage, claim.attempt)
-            committed = await self._commit(claim, read, result, in_queues.seconds)
+            is_stored = await self._commit(claim, read, result, in_queues.seconds)
         except DatabaseUnavailableError:
             raise
         except PutOff as why:
@@ -201,16 +201,14 @@ class StageRunner:
             await self._fail(claim, read, error, in_queues.seconds, retry_in_s)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise (error if isinstance(error, RagqError) else failures.StageFailed(failures.type_name(error))) from None
-        if committed is None:
+        if not is_stored:
             bound.warning("stage_result_thrown_away")
             return Outcome.NOTHING_TO_DO
-        bound.info("stage_stored", next_stage=committed.next_stage)
+        bound.info("stage_stored")
         crash_point("after_commit", claim.stage, claim.attempt)
         return Outcome.STORED
 
-    async def _commit(
-        self, claim: Claim, read: Mapping[str, Any], result: Result[Value], waited_s: float
-    ) -> Committed | None:
+    async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result[Value], waited_s: float) -> bool:
         output = result.output.model_dump(mode="json")
         crash_point("before_commit", claim.stage, claim.attempt)
         return await self._database.with_retry(

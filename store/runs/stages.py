@@ -96,7 +96,7 @@ WITH done AS (
     UPDATE job SET status = 'succeeded', finished_at = now()
     FROM done WHERE job.id = done.job_id AND job.status <> 'cancelled' AND NOT EXISTS (SELECT FROM next)
 )
-SELECT (SELECT stage FROM next) AS next_stage FROM done
+SELECT true FROM done
 """
 
 STORED = """
@@ -245,13 +245,6 @@ class StageLook(NamedTuple):
     is_expired: bool
 
 
-class Committed(NamedTuple):
-    """What a commit led to."""
-
-    next_stage: str | None
-    """The stage that is ready now; None after the last one."""
-
-
 class Expired(NamedTuple):
     """A stage that was taken back from a silent worker."""
 
@@ -308,8 +301,8 @@ async def commit(
     effect: Callable[[Connection], Awaitable[object]] | None = None,
     texts: Sequence[tuple[bytes, bool]] = (),
     waited_s: float = 0.0,
-) -> Committed | None:
-    """Store an output under the fence, all or nothing; None when another claim has a higher fence.
+) -> bool:
+    """Store an output under the fence, all or nothing; False when another claim has a higher fence.
 
     `waited_s` is how long the attempt waited for others in its process: it began to work so much later.
     `texts` are those of the vectors, in their order, for vectors that may be found again by their text: a hash over the
@@ -330,17 +323,16 @@ async def commit(
         *(held.attempt_id, waited_s),
     )
     if effect is None:
-        row = await connection.fetchrow(COMMIT, *arguments)
+        is_stored = await connection.fetchval(COMMIT, *arguments)
     else:
         async with connection.transaction():
-            row = await connection.fetchrow(COMMIT, *arguments)
-            if row is not None:
+            is_stored = await connection.fetchval(COMMIT, *arguments)
+            if is_stored:
                 await effect(connection)
-    if row is not None:
-        return Committed(row["next_stage"])
-    if await connection.fetchval(STORED, *held.key):
-        return Committed(await forward(connection, held.job_id, held.stage, redelivered=True, grace_s=0.0))
-    return None
+    if not is_stored and await connection.fetchval(STORED, *held.key):
+        await forward(connection, held.job_id, held.stage, redelivered=True, grace_s=0.0)
+        return True
+    return bool(is_stored)
 
 
 async def fail(

@@ -149,7 +149,7 @@ async def complete_stages(connection: Connection, job_id: int, *names: str) -> N
         output = OUTPUTS.get(name, {"by": name, "attempt": claim.attempt})
         vectors = VECTORS if name == "embed" else None
         committed = await stages.commit(connection, claim, inputs={}, output=output, vectors=vectors)
-        assert committed is not None, name
+        assert committed, name
 
 
 async def try_stage(

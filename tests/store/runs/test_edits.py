@@ -18,7 +18,7 @@ from tests.store.statements import one_waits
 async def complete(connection: Connection, job_id: int, *names: str) -> None:
     for name in names:
         claim = await claimed(connection, job_id, name)
-        assert await stages.commit(connection, claim, inputs={}, output={"by": name}) is not None
+        assert await stages.commit(connection, claim, inputs={}, output={"by": name})
 
 
 async def outputs(connection: Connection, job_id: int, *names: str) -> list[object]:
@@ -115,8 +115,8 @@ async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fen
 
     again = await claimed(connection, job_id, "embed")
     assert (again.attempt, again.fence > lost.fence) == (3, True)
-    assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
-    assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
+    assert not await stages.commit(connection, lost, inputs={}, output={"by": "lost"})
+    assert await stages.commit(connection, again, inputs={}, output={"by": "again"})
     assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
     assert await is_whole(connection, one_run)
 
@@ -173,7 +173,7 @@ async def test_an_edit_that_waits_for_a_claim_is_refused(database: Database, job
     await database.once(complete, job_id, "extract")
     claim, _ = await one_waits(database, lambda worker: claimed(worker, job_id, "embed"), edit)
 
-    assert await database.once(stages.commit, claim, inputs={}, output={}) is not None
+    assert await database.once(stages.commit, claim, inputs={}, output={})
 
 
 @pytest.mark.parametrize("held_as", [JobStatus.CANCELLED, JobStatus.PAUSED])
@@ -184,6 +184,6 @@ async def test_a_job_held_while_it_is_claimed_stays_held(database: Database, job
 
     assert await database.once(status, job_id) == held_as
     # What the worker has begun is stored; nothing follows it.
-    assert await database.once(stages.commit, claim, inputs={}, output={}) is not None
+    assert await database.once(stages.commit, claim, inputs={}, output={})
     assert await database.once(stages.claim, job_id, "embed", "worker", 60) is None
     assert await database.once(status, job_id) == held_as
