@@ -9,14 +9,14 @@ import click
 from cli.config import with_database
 from cli.ids import RUN
 from cli.options import FILE, Typed
-from cli.output import Text, confirm, draw, json_option, print_json, print_text
+from cli.output import confirm, json_option, print_json, print_text
 from schemas.suggestions import age
 from services.run_files import check_file, export_run
 from services.runs import delete_run
 from stages.reports.words import counted
 from store.database import Connection
 from store.runs import deletions, overviews
-from store.runs.chain import PROVES, Audit
+from store.runs.chain import Audit
 from store.runs.chain import audit as audit_run
 from store.runs.deletions import DeletedRun
 
@@ -88,8 +88,9 @@ def verify(file: Path, as_json: bool) -> None:
 def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
     """Recompute every hash of these runs, or of all: settings, outputs, vectors, requests, the chains of attempts.
 
-    Exit code 1 when one differs. The hashes find a change that was made without them; somebody who can write to the
-    whole database can compute new ones: `ragq export` writes a run to a file that can be kept elsewhere.
+    Exit code 1 when one differs. The hashes cover no replies of models, times, workers, private details of errors and
+    states of jobs. They find a change that was made without them; somebody who can write to the whole database can
+    compute new ones: `ragq export` writes a run to a file that can be kept elsewhere.
 
     \b
     Example:
@@ -110,13 +111,12 @@ def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
     flaws = [(run_id, flaw) for run_id, one in found.items() for flaw in one.flaws]
     if as_json:
         listed = [{"run": f"r{run_id}", **flaw._asdict()} for run_id, flaw in flaws]
-        print_json({"attempts": attempts, "flaws": listed, "proves": PROVES})
+        print_json({"attempts": attempts, "flaws": listed})
     else:
         for run_id, flaw in flaws:
             print_text(str(flaw) if len(found) == 1 else f"r{run_id}: {flaw}")
         runs = "" if len(found) == 1 else f" of {counted(len(found), 'run')}"
         print_text(f"{counted(attempts, 'attempt')}{runs} checked, {counted(len(flaws), 'flaw')}.")
-        draw(Text(PROVES, "dim"), err=True)
     if flaws:
         raise SystemExit(1)
 

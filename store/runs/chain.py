@@ -134,13 +134,6 @@ ORDER BY a.id, u.ordinal
 #: Jobs that are read at a time: outputs and vectors of a large run would not fit into memory.
 _JOBS_AT_ONCE: Final = 200
 
-PROVES: Final = (
-    "A change of a stored output, vector, input, error, setting or request without its hashes is found. Somebody who "
-    "can write to the whole database can compute new hashes. They do not cover replies of models, times, workers, "
-    "private details of errors and states of jobs."
-)
-"""What a hash chain proves, and what not."""
-
 
 class Audit(NamedTuple):
     """The result of recomputing every hash of a run."""
