@@ -111,9 +111,8 @@ class TagModelBuilder:
         return self._tokens(vocabulary, seed), self._context(vocabulary, seed)
 
     def _tokens(self, vocabulary: Vocabulary, seed: int) -> bytes:
-        """FastText over the training lists, on one thread, because several would not reproduce the same bytes.
-
-        The mean of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
+        """FastText over the training lists, on one thread, because several would not reproduce the same bytes. The mean
+        of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
         of their idf over the tokens, as query and document each contribute one in TF-IDF. The vector of a token is the
         mean of FastText's own vector and that of its n-grams, which a new word would have; then the mean of that and
         of what its tags and all of their aliases have in common, because that they mean the same is known.

@@ -157,7 +157,6 @@ def _header_problems(header: list[str], *, file: str, by_tabs: bool, columns: Se
 
 
 def _shown(header: list[str], by_tabs: bool, columns: Sequence[str]) -> str:
-    """The names in a header that may be shown, and the number of others."""
     expected = {name.casefold() for name in columns}
     shown = [name[:40] for name in header if not by_tabs or name.casefold() in expected]
     others = len(header) - len(shown)

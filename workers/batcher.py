@@ -267,7 +267,6 @@ def passes(tokens: Sequence[int], token_budget: int) -> Iterator[list[int]]:
 
 
 async def _of_loaded(read: Callable[[], str]) -> str:
-    """What a model says of itself, which takes no time once it is loaded."""
     asked = time.monotonic()
     try:
         return await asyncio.to_thread(read)

@@ -102,7 +102,6 @@ def _reason(reply: ChatReply, error: UnusableReply) -> ReaskReason:
 
 
 def _correction(reply: ChatReply, error: UnusableReply, form: str) -> tuple[Message, ...]:
-    """The unchanged reply, and its error."""
     shorter = " Think in fewer words." if is_cut_off(reply) else ""
     request = f"This answer cannot be used: {error.problem}.{shorter} Give it again, whole and corrected: {form}."
     return Message(role="assistant", content=reply.text), Message(role="user", content=request)

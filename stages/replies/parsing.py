@@ -48,7 +48,6 @@ def fenced_block(text: str) -> str | None:
 
 
 def _without_fence(reply: str) -> str:
-    """The reply without code fences around all of it."""
     text = reply.strip()
     if not text.endswith("```") or (opening := _OPENING_FENCES.match(text)) is None:
         return text

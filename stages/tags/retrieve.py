@@ -106,7 +106,6 @@ def _found(tag: Tag, near: NearToken) -> FoundTag:
 
 
 def _weighted(found: FoundTag, phrase: Phrase, embedded: EmbeddedPhrases) -> FoundTag:
-    """With the fused similarity, where sources are fused."""
     if embedded.token_dimension is None:
         return found
     weight = HEAD_WEIGHT if phrase.is_head else 1.0
