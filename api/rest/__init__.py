@@ -21,7 +21,6 @@ from api.rest import (
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,
     steps.router,
-    queries.results_router,
     queries.expansion_router,
     submissions.query_sets_router,
     submissions.participants_router,

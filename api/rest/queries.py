@@ -260,10 +260,7 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
     await ctx.database.once(query_runs.delete_query, query_id)
 
 
-results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
-
-
-@results_router.get("")
+@router.get("/{query_id}/results")
 async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     """Every answer, newest first, with the sources of its labels."""
     async with ctx.database.connection() as connection:
@@ -272,7 +269,7 @@ async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     return ResultList(query_id=query_id, results=stored, total=len(stored))
 
 
-@results_router.get("/{result_id}")
+@router.get("/{query_id}/results/{result_id}")
 async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> StoredResult:
     """One answer, with the sources of its labels."""
     async with ctx.database.connection() as connection:
@@ -280,7 +277,7 @@ async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> Stor
         return await queries.result(connection, query_id, result_id)
 
 
-@results_router.delete("/{result_id}", status_code=204)
+@router.delete("/{query_id}/results/{result_id}", status_code=204)
 async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
     """Delete one answer. The attempt that made it is kept in the history of its job."""
     await ctx.database.once(query_runs.delete_result, query_id, result_id)
