@@ -134,30 +134,36 @@ def _age(value: str) -> timedelta:
 @click.command("purge")
 @click.option("--older-than", type=Typed("AGE", _age), help="Runs that finished longer ago: 12h, 90d, 26w.")
 @click.option("--run", "run_id", type=RUN, help="This run alone.")
+@click.option("--keep-results", is_flag=True, help="Keep runs, jobs and results; delete what led to them.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
-def purge_command(older_than: timedelta | None, run_id: int | None, yes: bool, as_json: bool) -> None:
+def purge_command(
+    older_than: timedelta | None, run_id: int | None, keep_results: bool, yes: bool, as_json: bool
+) -> None:
     """Delete finished runs with all that they stored.
 
     Runs with an open or paused job are left alone. Model calls that other runs used are kept, and so are reference
-    indexes, corpora and vocabularies. This cannot be undone.
+    indexes, corpora and vocabularies. With --keep-results reports, answers and candidates stay, while prompts, quotes,
+    vectors and the texts of model calls go. This cannot be undone.
 
     \b
     Example:
-        ragq purge --older-than 90d
+        ragq purge --older-than 90d --keep-results
         ragq purge --run r12
     """
     if older_than is None and run_id is None:
         raise click.UsageError("Give --older-than AGE, or --run RUN.")
-    found = with_database(deletions.find, older_than=older_than or timedelta(), run_id=run_id)
+    since = older_than or timedelta()
+    found = with_database(deletions.find, older_than=since, run_id=run_id, keep_results=keep_results)
     if found:
+        what = "all but the results of" if keep_results else "all that was stored of"
         listed = ", ".join(f"r{one}" for one in found[:_LISTED]) + (", ..." if len(found) > _LISTED else "")
-        confirm(f"Delete all that was stored of {counted(len(found), 'run')} ({listed})?", yes=yes)
+        confirm(f"Delete {what} {counted(len(found), 'run')} ({listed})?", yes=yes)
 
     async def purge(connection: Connection) -> list[DeletedRun]:
         done = []
         for one in found:
-            done.append(await delete_run(connection, one))
+            done.append(await (deletions.empty if keep_results else delete_run)(connection, one))
             print_text(in_words(done[-1]), err=as_json)
         return done
 

@@ -60,7 +60,7 @@ _SECTIONS = {
         "export": ("cli.export", "export_command", "Write a finished run to one file."),
         "verify": ("cli.export", "verify", "Check the file of a run without a database."),
         "audit": ("cli.export", "audit", "Recompute every hash of a run."),
-        "purge": ("cli.export", "purge_command", "Delete old runs."),
+        "purge": ("cli.export", "purge_command", "Delete old runs, or all but their results."),
     },
     "Configuration": {
         "config": ("cli.config", "config", "Show the settings and where each value comes from."),

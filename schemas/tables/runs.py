@@ -43,6 +43,8 @@ class RunTable(columns.Row, table=True):
     """The run that it waits for, with paused jobs, and which may be deleted meanwhile."""
     batch_hours: float | None
     """How long a batch of its calls may take, which are sent singly then; null where none is sent as a batch."""
+    emptied_at: datetime | None = columns.time()
+    """When all but its results was purged."""
     created_at: datetime = columns.now()
 
 

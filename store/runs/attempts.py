@@ -18,7 +18,7 @@ from store.runs.chain import COPIED, MANUAL
 
 OUTPUTS = """
 SELECT stage, attempt_id, output, output_hash FROM current_attempt
-WHERE job_id = $1 AND stage = ANY($2::text[]) AND status = 'done'
+WHERE job_id = $1 AND stage = ANY($2::text[]) AND status = 'done' AND output IS NOT NULL
 """
 
 # What is private is not even read where it is not asked for.
@@ -97,7 +97,7 @@ class Attempt(Value):
 
 
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
-    """The output of a stage that is done; None when it is not."""
+    """The output of a stage that is done; None when it is not, or when the output was purged."""
     return (await outputs(connection, job_id, [stage])).get(stage)
 
 

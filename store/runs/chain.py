@@ -101,7 +101,7 @@ def has_settings_hash(kind: str, settings: Mapping[str, Mapping[str, Any]], sett
     return settings_hash in (content_hash(own), content_hash([own, preset]))
 
 
-RUN = "SELECT kind, settings, settings_hash FROM run WHERE id = $1"
+RUN = "SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1"
 
 # Vectors in the form of their bytes, one value per attempt: a row per vector would be most of the work.
 LINKS = """
@@ -127,7 +127,7 @@ SELECT a.job_id, a.stage, a.number, c.id, c.key, c.request::text AS request, c.s
 FROM llm_call_use AS u
 JOIN llm_call AS c ON c.id = u.call_id
 JOIN stage_attempt AS a ON a.id = u.attempt_id
-WHERE a.job_id = ANY($1::bigint[])
+WHERE a.job_id = ANY($1::bigint[]) AND c.key NOT LIKE 'purged:%'
 ORDER BY a.id, u.ordinal
 """
 
@@ -158,12 +158,12 @@ async def audit(connection: Connection, run_id: int) -> Audit:
         job_ids = every_job[start : start + _JOBS_AT_ONCE]
         rows = await connection.fetch(LINKS, job_ids)
         attempts += len(rows)
-        flaws += chain_flaws(rows, run["settings_hash"])
+        flaws += chain_flaws(rows, run["settings_hash"], is_emptied=run["is_emptied"])
         flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
     return Audit(attempts, flaws)
 
 
-def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str) -> Iterator[Flaw]:
+def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str, *, is_emptied: bool = False) -> Iterator[Flaw]:
     """Every flaw of these attempts, which are ordered by job and, within one, as they were added. They have their
     output as JSON text, and their vectors in the byte order of `vector_send`."""
     previous: dict[int, str] = {}
@@ -174,7 +174,7 @@ def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str) -> Iterat
                 yield Flaw(*of, "it is closed and carries no hash")
             continue
         found = None if row["output"] is None else stored_hash(row["output"], row["vectors"] or b"")
-        if found != row["output_hash"]:
+        if found != row["output_hash"] and not (is_emptied and found is None):
             yield Flaw(*of, "its output or its vectors changed")
         if row["previous_hash"] != previous.get(row["job_id"]):
             yield Flaw(*of, "the attempt before it changed, or is gone")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Final
 
 from schemas.errors import Refused, run_missing
 from schemas.statuses import StageStatus
@@ -100,12 +101,16 @@ class DeletedRun(Value):
 async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int]:
     """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs. How
     many calls were deleted, and how many kept."""
-    call_ids = [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
+    call_ids = await _calls(connection, job_ids)
     if await connection.fetchval(DELETE_JOBS, job_ids):
         await corpora.drop_unused(connection)
     await connection.execute(LOCK_CALLS, call_ids)
     deleted = len(await connection.fetch(DELETE_CALLS, call_ids))
     return deleted, len(call_ids) - deleted
+
+
+async def _calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
+    return [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
 
 
 async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
@@ -169,9 +174,19 @@ async def refuse_active(connection: Connection, run_id: int, job_ids: Sequence[i
             )
 
 
+#: By kind, the stages whose current outputs are results: what reports and pages of results read. Runs of other kinds
+#: have no results of their own: what they made is an index.
+RESULTS: Final = {
+    "participant": ("rerank", "validate", "score"),
+    "query": ("retrieve", "rerank", "validate", "consolidate", "generate"),
+    "tags": ("validate",),
+    "evaluation": ("consolidate",),
+}
+
 FIND = f"""
 SELECT r.id FROM run AS r LEFT JOIN job AS j ON j.run_id = r.id
 WHERE r.created_at < now() - $1::interval AND ($2::bigint IS NULL OR r.id = $2)
+  AND (NOT $3::boolean OR r.kind = ANY($4::text[]) AND r.emptied_at IS NULL)
 GROUP BY r.id
 HAVING coalesce(max(coalesce(j.finished_at, j.created_at)), r.created_at) < now() - $1::interval
    AND coalesce(bool_and(j.status <> 'paused' AND j.status NOT IN {jobs.OPEN_JOBS}), true)
@@ -180,16 +195,66 @@ HAVING coalesce(max(coalesce(j.finished_at, j.created_at)), r.created_at) < now(
 ORDER BY r.id
 """
 
+# What is emptied has an output and is no result; vectors are never results.
+EMPTY = """
+WITH gone AS (
+    SELECT a.id FROM stage_attempt AS a LEFT JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
+    WHERE a.job_id = ANY($1::bigint[]) AND a.output_hash IS NOT NULL AND (
+        a.output IS NULL OR a.stage <> ALL($2::text[]) OR s.attempts IS DISTINCT FROM a.number
+        OR EXISTS (SELECT FROM stage_vector AS v WHERE v.attempt_id = a.id)
+    )
+), vectors AS (
+    DELETE FROM stage_vector AS v USING gone WHERE v.attempt_id = gone.id
+), details AS (
+    UPDATE stage_attempt SET error_details = NULL
+    WHERE job_id = ANY($1) AND error_details IS NOT NULL AND output_hash IS NULL
+)
+UPDATE stage_attempt AS a SET output = NULL FROM gone WHERE a.id = gone.id
+"""
 
-async def find(connection: Connection, *, older_than: timedelta, run_id: int | None = None) -> list[int]:
+# A retry would look for outputs that are gone: it begins with the first stage.
+REWIND = """
+UPDATE stage_run AS s SET status = CASE WHEN s.position = 0 THEN 'failed' ELSE 'waiting' END, finished_at = NULL
+FROM job AS j WHERE j.id = s.job_id AND j.id = ANY($1::bigint[]) AND j.status IN ('failed', 'poisoned')
+"""
+
+# Calls that are locked: a use that another run just added is seen. Their counts and times stay, and no key finds them.
+EMPTY_CALLS = """
+UPDATE llm_call AS c
+SET key = 'purged:' || c.id, request = '{}', reply = '', tokens = NULL
+WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (
+    SELECT FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
+    WHERE u.call_id = c.id AND j.run_id <> $2
+)
+RETURNING c.id
+"""
+
+
+async def find(
+    connection: Connection, *, older_than: timedelta, run_id: int | None = None, keep_results: bool = False
+) -> list[int]:
     """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them. Raises
     MissingError, and Refused for a run that is named and would be left."""
-    rows = await connection.fetch(FIND, older_than, run_id)
+    rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS))
     if run_id is not None and not rows:
         await runs.require(connection, run_id)
         await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))
         raise Refused(
-            f"Run r{run_id} is none of those that these options name: it is paused or younger. `ragq show r{run_id}` "
-            "shows it."
+            f"Run r{run_id} is none of those that these options name: it is paused, younger, without results, or what "
+            f"led to its results is gone. `ragq show r{run_id}` shows it."
         )
     return [row["id"] for row in rows]
+
+
+async def empty(connection: Connection, run_id: int) -> DeletedRun:
+    """Delete what led to the results of a run. Raises Refused when a job of it became active meanwhile."""
+    async with connection.transaction():
+        job_ids = await jobs.of_run(connection, run_id)
+        await refuse_active(connection, run_id, job_ids)
+        kind = await connection.fetchval("UPDATE run SET emptied_at = now() WHERE id = $1 RETURNING kind", run_id)
+        await connection.execute(EMPTY, job_ids, list(RESULTS[kind]))
+        await connection.execute(REWIND, job_ids)
+        call_ids = await _calls(connection, job_ids)
+        await connection.execute(LOCK_CALLS, call_ids)
+        calls = len(await connection.fetch(EMPTY_CALLS, call_ids, run_id))
+    return DeletedRun(run_id=run_id, jobs=len(job_ids), calls=calls, kept_calls=len(call_ids) - calls)

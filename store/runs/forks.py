@@ -15,7 +15,7 @@ from store.runs.chain import COPIED, Link
 JOBS = """
 SELECT j.id, j.mode, j.subject, j.inputs, j.kind = 'query' AND q.id IS NULL AS has_moved,
        array_agg(s.stage ORDER BY s.position) AS stages,
-       coalesce(array_agg(s.stage) FILTER (WHERE c.status = 'done'), '{}') AS done
+       coalesce(array_agg(s.stage) FILTER (WHERE c.status = 'done' AND c.output IS NOT NULL), '{}') AS done
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id LEFT JOIN queries AS q ON q.job_id = j.id
 LEFT JOIN current_attempt AS c ON c.job_id = s.job_id AND c.stage = s.stage
 WHERE j.run_id = $1 AND ($2::bigint IS NULL OR j.id = $2)
