@@ -1,5 +1,6 @@
-"""Results as tables: in the terminal, in LaTeX and as CSV."""
+"""Results as tables: in the terminal, in LaTeX, in Markdown and as CSV."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -77,10 +78,11 @@ Write: TypeAlias = Callable[[Sequence[Sheet]], None]
 
 
 def paper_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --latex, --csv and --output, as `write`: a Write if a format was asked for, or None.
+    """Give a command --latex, --markdown, --csv and --output, as `write`: a Write if a format was asked for, or None.
     Raises UsageError for two formats at once, --json included, and for a file without any."""
 
     @click.option("--latex", is_flag=True, help="Print tables in LaTeX; they need no package.")
+    @click.option("--markdown", is_flag=True, help="Print tables in Markdown.")
     @click.option("--csv", is_flag=True, help="Print the numbers as CSV, one a row.")
     @click.option(
         "--output",
@@ -89,14 +91,14 @@ def paper_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="Write the tables or the CSV to this file.",
     )
     @wraps(command)
-    def with_write(latex: bool, csv: bool, output: Path | None, as_json: bool, **options: Any) -> Any:
-        asked = {"--latex": latex, "--csv": csv, "--json": as_json}
+    def with_write(latex: bool, markdown: bool, csv: bool, output: Path | None, as_json: bool, **options: Any) -> Any:
+        asked = {"--latex": latex, "--markdown": markdown, "--csv": csv, "--json": as_json}
         chosen = [option for option, is_asked in asked.items() if is_asked]
         if len(chosen) > 1:
             raise click.UsageError(f"{' and '.join(chosen)} exclude each other; give one of them.")
         is_paper = bool(chosen) and not as_json
         if output is not None and not is_paper:
-            raise click.UsageError("--output goes with --latex or --csv.")
+            raise click.UsageError("--output goes with --latex, --markdown or --csv.")
         write = partial(_write, chosen[0], output) if is_paper else None
         return command(write=write, as_json=as_json, **options)
 
@@ -104,8 +106,11 @@ def paper_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _write(wanted: str, output: Path | None, sheets: Sequence[Sheet]) -> None:
-    of_paper = (table for sheet in sheets for table in paper_tables(sheet))
-    text = as_csv(sheets) if wanted == "--csv" else as_latex(of_paper)
+    if wanted == "--csv":
+        text = as_csv(sheets)
+    else:
+        tables = (table for sheet in sheets for table in paper_tables(sheet))
+        text = as_latex(tables) if wanted == "--latex" else as_markdown(tables)
     if output is None:
         print_data(text)
     else:
@@ -165,3 +170,37 @@ def _latex_table(table: Table) -> str:
 
 def _row(cells: Iterable[Cell]) -> str:
     return " & ".join(latex_escaped(str(cell)) for cell in cells) + r" \\"
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    """Caption, table and notes of each."""
+    return "\n".join(map(_markdown_table, tables))
+
+
+def markdown_escaped(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line.
+
+    >>> markdown_escaped("a_b | <i>")
+    'a\\_b \\| \\<i\\>'
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.splitlines()))
+
+
+def _markdown_table(table: Table) -> str:
+    lines = [
+        f"**{markdown_escaped(table.caption)}**",
+        "",
+        _markdown_row(table.columns),
+        f"| --- |{' ---: |' * (len(table.columns) - 1)}",
+        *map(_markdown_row, table.rows),
+        "",
+        *(line for note in table.notes for line in (f"> {markdown_escaped(note)}", ">")),
+    ]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _markdown_row(cells: Iterable[Cell]) -> str:
+    return f"| {' | '.join(markdown_escaped(str(cell)) for cell in cells)} |"
