@@ -11,7 +11,7 @@ import click
 
 from cli.config import servers, unavailable, with_database
 from cli.options import group
-from cli.output import FittingTable, draw, json_option, print_list, print_result, print_text
+from cli.output import FittingTable, draw, json_option, print_json, print_list, print_result, print_text
 from schemas.errors import StackError
 from stack.servers import dump, revision_in
 from stack.servers import restore as restore_tables
@@ -24,6 +24,7 @@ from store.database import UNAVAILABLE_ERRORS, Connection
 from store.runs import runs, workers
 
 _WORKERS_SEEN_SECONDS: Final = 5.0
+_UP_TO_DATE: Final = "The database is up to date."
 
 
 @group()
@@ -38,7 +39,8 @@ def db() -> None:
 
 @db.command()
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL that is missing, and change nothing.")
-def migrate(as_sql: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the revisions before and after.")
+def migrate(as_sql: bool, as_json: bool) -> None:
     """Make or bring up to date every table in the database. Running it again changes nothing.
 
     `ragq up` does this by itself for the database it starts. Where another role makes tables, give it the output of
@@ -49,15 +51,22 @@ def migrate(as_sql: bool) -> None:
         DATABASE_URL=postgresql://me:secret@db.example.org/ragq ragq db migrate
         ragq db migrate --sql > missing.sql
     """
+    if as_sql and as_json:
+        raise click.UsageError("--sql and --json exclude each other; give one of them.")
     url = servers().database_url
     try:
-        if not as_sql:
-            migrations.upgrade(url)
-        elif migrations.sql(asyncio.run(_revision(url)), sys.stdout):
+        if as_sql:
+            if not migrations.sql(asyncio.run(_revision(url)), sys.stdout):
+                print_text(_UP_TO_DATE, err=True)
             return
+        before = asyncio.run(_revision(url))
+        migrations.upgrade(url)
+        after = asyncio.run(_revision(url))
     except UNAVAILABLE_ERRORS as error:
         raise unavailable(error) from error
-    print_text("The database is up to date.", err=True)
+    if as_json:
+        print_json({"before": before, "after": after})
+    print_text(_UP_TO_DATE, err=True)
 
 
 async def _revision(database_url: str) -> str | None:

@@ -249,10 +249,10 @@ def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkReque
 def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
     """How to compute a run with another value of a setting that its submission reads."""
     file, assignment = f"r{parent.id}.toml", f"--set {shlex.quote(f'{name}={value}')}"
-    with_text = "" if parent.kind == "participant" else " --with-text"
+    shown = "--config" if parent.kind == "participant" else "--config --with-text"
     why = (
         f"{name} is read when a run is submitted: it belongs to what the run searches. "
-        f"Store the output of `ragq show r{parent.id} --config{with_text}` in {file};"
+        f"Store the output of `ragq show r{parent.id} {shown}` in {file};"
     )
     if parent.kind == "query":
         return (

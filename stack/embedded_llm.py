@@ -55,7 +55,10 @@ class EmbeddedLLM:
     ) -> dict[str, Any]:
         """Answer a chat request in llama.cpp's own terms, piece by piece; how it ended, in those of Ollama.
 
-        `done_reason` is `stop`, by itself, or `length`, at a limit. Durations are in nanoseconds.
+        `done_reason` is `stop`, by itself, or `length`, at the limit of tokens or of the context. Durations are in
+        nanoseconds. Where the request asked for them, `logprobs` has `token`, `bytes`, `logprob` and `top_logprobs` of
+        each token of the reply, of the model's whole vocabulary, before a schema, a penalty or the temperature changes
+        anything.
 
         Raises GenerationRefused, before any text, when prompt and one token do not fit into `num_ctx` or into the
         model's context, and when the request itself is wrong, a schema that cannot be held to, say. Raises
@@ -66,6 +69,7 @@ class EmbeddedLLM:
         refusal: str | None = None
         stop_reason: str | None = None
         timings: dict[str, Any] = {}
+        logprobs: list[dict[str, Any]] = []
 
         def take(chunk: dict[str, Any]) -> bool:
             """Take one chunk; True ends the generation."""
@@ -82,6 +86,7 @@ class EmbeddedLLM:
             for choice in chunk["choices"]:
                 if text := choice["delta"].get("content"):
                     on_text(text)
+                logprobs.extend((choice.get("logprobs") or {}).get("content") or ())
                 stop_reason = choice["finish_reason"] or stop_reason
             timings = chunk.get("timings", timings)
             return is_cancelled()
@@ -95,13 +100,14 @@ class EmbeddedLLM:
             raise GenerationRefused(refusal)
         if stop_reason is None:
             raise GenerationCancelled
-        return {
+        ending: dict[str, Any] = {
             "done_reason": stop_reason,
             "prompt_eval_count": timings["prompt_n"],
             "prompt_eval_duration": int(timings["prompt_ms"] * _NANOSECONDS_PER_MS),
             "eval_count": timings["predicted_n"],
             "eval_duration": int(timings["predicted_ms"] * _NANOSECONDS_PER_MS),
         }
+        return ending | ({"logprobs": logprobs} if logprobs else {})
 
 
 def _too_long(prompt_tokens: int, context_tokens: int) -> str:

@@ -74,6 +74,8 @@ class ChatRequest(BaseModel):
     stream: bool = True
     format: Literal["", "json"] | dict[str, Any] | None = None
     options: Options = Options()
+    logprobs: bool = False
+    top_logprobs: int = Field(default=0, ge=0, le=20)
 
     def for_llama_cpp(self) -> dict[str, Any]:
         """The request in llama.cpp's terms."""
@@ -88,6 +90,8 @@ class ChatRequest(BaseModel):
         }
         if options.seed is not None:
             request["seed"] = options.seed
+        if self.logprobs or self.top_logprobs:
+            request |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         if self.format:
             request["json_schema"] = {"type": "object"} if self.format == "json" else self.format
         return request
@@ -282,6 +286,7 @@ class Answers:
         try:
             while (text := await texts.get()) is not None:
                 yield _line(text, done=False)
+            # Log-probabilities stand here alone, also where the reply went out in pieces.
             ending = await generated
             yield _line("", done=True, total_duration=time.monotonic_ns() - began, **ending)
         finally:

@@ -49,6 +49,23 @@ async def test_both_models_are_listed_with_the_digests_of_their_weights(client: 
     }
 
 
+async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(client: ollama.AsyncClient) -> None:
+    plain = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
+    asked = await client.chat(PACKAGED_LLM, GREET, options=STEADY, logprobs=True, top_logprobs=3)
+    stream = await client.chat(PACKAGED_LLM, GREET, options=STEADY, stream=True, logprobs=True, top_logprobs=3)
+    pieces = [piece async for piece in stream]
+
+    assert (plain.logprobs, asked.message.content) == (None, plain.message.content)
+    assert asked.logprobs is not None
+    assert "".join(token.token for token in asked.logprobs).startswith(asked.message.content or "nothing")
+    for token in asked.logprobs:
+        likeliest = [likely.logprob for likely in token.top_logprobs or ()]
+        assert (len(likeliest), likeliest) == (3, sorted(likeliest, reverse=True))
+        assert token.logprob <= likeliest[0] <= 0
+    assert [piece.logprobs for piece in pieces[:-1]] == [None] * (len(pieces) - 1)
+    assert pieces[-1].logprobs == asked.logprobs
+
+
 async def test_what_a_model_cannot_do_is_refused_and_what_does_not_fit_is_not_cut(client: ollama.AsyncClient) -> None:
     long = [{"role": "user", "content": "word " * 9000}]
     refused = {
@@ -85,16 +102,17 @@ async def test_replies_at_the_same_time_are_those_given_alone(client: ollama.Asy
     assert await asyncio.gather(*(ask(number) for number in (1, 10, 3))) == alone
 
 
-async def test_a_reply_is_the_same_after_others_that_begin_alike(client: ollama.AsyncClient) -> None:
+async def test_a_reply_is_the_same_to_the_last_bit_after_others_that_begin_alike(client: ollama.AsyncClient) -> None:
     async def ask(question: str) -> ollama.ChatResponse:
         system = {"role": "system", "content": "You keep a lighthouse. " * 24}
         messages = [system, {"role": "user", "content": question}]
-        return await client.chat(PACKAGED_LLM, messages, options=STEADY)
+        return await client.chat(PACKAGED_LLM, messages, options=STEADY, logprobs=True, top_logprobs=3)
 
     first = await ask("Who are you?")
     await ask("Who is the boatman?")
     again = await ask("Who are you?")
-    assert again.message.content == first.message.content
+    assert first.logprobs
+    assert (again.message.content, again.logprobs) == (first.message.content, first.logprobs)
 
 
 async def test_others_are_answered_while_a_chat_runs_and_a_client_that_disconnects_frees_the_model(
