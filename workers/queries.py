@@ -28,10 +28,11 @@ from stages.queries.augment import source_texts
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.extract_answer import extracted_answer
+from stages.queries.relevance import fitted_weights, probability, refuse_below
 from stages.queries.rerank import NO_RANKER, Ranker, by_cross_encoder, by_score_fusion, keep_order, rerank_chunks
 from stages.queries.retrieve import embed_query, retrieve_chunks
 from stages.queries.templates import TemplateTag, generate_answer
-from stages.queries.validate import evidence, fitted_weights, keep_all, probability, refuse_below, validate_chunks
+from stages.queries.validate import evidence, keep_all, validate_chunks
 from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.works import matching_chunks

@@ -16,8 +16,8 @@ from schemas.values.queries import RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryRequest
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
+from stages.queries.relevance import fitted_weights
 from stages.queries.templates import OF_QUESTIONS
-from stages.queries.validate import fitted_weights
 from stages.texts.characters import is_plain_id
 from store.corpora.corpora import DEFAULT_CORPUS, all_corpora, corpus_of_name, embedder_settings
 from store.corpora.works import documents_of, matching_works

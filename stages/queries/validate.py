@@ -1,12 +1,8 @@
 """Stage `validate`: whether the corpus answers the question, and a language model's verdict on each chunk (CRAG)."""
 
-import json
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from functools import cache
-from importlib import resources
-from math import exp
-from typing import Any, Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -20,6 +16,7 @@ from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.corpora.cut import SEPARATOR
 from stages.ports import ChatModel, Embedder, Terms
 from stages.queries.extract_answer import units_of
+from stages.queries.relevance import Evidence
 from stages.queries.templates import render
 from stages.replies.asking import ask_verdict, decide, messages_of
 from stages.texts.characters import DATA_RULE, fenced
@@ -83,43 +80,6 @@ def _validated(
             "validation.enabled=false" if verdicts else "retrieval.min_word_count=0",
         )
     return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts), reasks=tuple(reasks))
-
-
-class Evidence(NamedTuple):
-    """How near the sentences of the first three passages come to a question."""
-
-    sentence_cosine: float
-    """Of the nearest sentence."""
-    sentences_cosine: float
-    """The mean of the three nearest."""
-    sentence_coverage: float
-    """The largest share of the question's terms that one sentence has, from 0 to 1; 0 for a question without terms."""
-    passage_coverage: float
-    """The largest share that all sentences of one passage have."""
-
-
-@cache
-def fitted_weights() -> dict[str, dict[str, Any]]:
-    """The `weights` of each field of Evidence and the `intercept`, by the name of the embedder they are fitted for."""
-    text = (resources.files("stages.queries") / "relevance.json").read_text("utf-8")
-    fitted: dict[str, dict[str, Any]] = json.loads(text)["embedders"]
-    return fitted
-
-
-def probability(evidence: Evidence, fitted: Mapping[str, Any]) -> float:
-    """The probability that the corpus answers the question, from 0 to 1, by logistic regression."""
-    weighted = (fitted["weights"][name] * value for name, value in evidence._asdict().items())
-    return 1 / (1 + exp(-fitted["intercept"] - sum(weighted)))
-
-
-def refuse_below(probability: float, floor: float) -> None:
-    """Raise NothingRelevantError for a question that the corpus answers with a lower probability than the floor."""
-    if probability < floor:
-        raise NothingRelevantError(
-            f"No passage of this corpus answers the question: the probability is {probability:.2f}, and "
-            f"RAGQ_RELEVANCE_FLOOR is {floor:g}",
-            setting="RAGQ_RELEVANCE_FLOOR=0",
-        )
 
 
 _PASSAGES: Final = 3

@@ -6,16 +6,9 @@ import pytest
 from schemas.errors import NothingRelevantError
 from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import RerankedChunk, ValidatedChunks
+from stages.queries.relevance import Evidence, fitted_weights, probability, refuse_below
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.validate import (
-    Evidence,
-    evidence,
-    fitted_weights,
-    probability,
-    refuse_below,
-    validate_chunks,
-    verdict_messages,
-)
+from stages.queries.validate import evidence, validate_chunks, verdict_messages
 from stages.texts.characters import DATA_RULE, fenced
 from tests.fakes.chat import ScriptedChat, deciding
 from tests.fakes.embedder import FakeEmbedder
