@@ -1,9 +1,10 @@
-"""A worker of Celery alone, with ragq's settings of Celery: `celery -A benchmarks.celery_worker`.
+"""A worker of Celery alone, with ragq's settings of Celery: `python -m benchmarks.celery_worker worker`.
 
 No rows protect its messages, so kombu's record of unacknowledged ones does, which ragq's own transport leaves out.
 """
 
 import os
+import sys
 
 from celery import Celery
 from kombu.transport import redis as kombu_redis
@@ -40,3 +41,7 @@ def _define(stage: str, position: int) -> None:
 
 for _position, _stage in enumerate(NOOP_STAGES):
     _define(_stage, _position)
+
+
+if __name__ == "__main__":
+    app.worker_main(sys.argv[1:])
