@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -89,6 +88,10 @@ class ModelServer:
     async def _look_up(self, model: str) -> ModelIdentity:
         raise NotImplementedError
 
+    def is_too_long(self, error: LLMError) -> bool:
+        """Whether the server refused a text as longer than its model reads."""
+        raise NotImplementedError
+
     @asynccontextmanager
     async def asking(self, path: str, body: dict[str, Any]) -> AsyncIterator[httpx.Response]:
         """The answer to a request about a model, whose content is still to be read. Raises LLMError with the HTTP
@@ -122,19 +125,10 @@ class ModelServer:
         )
 
 
-TOO_LONG_STATUSES: Final = frozenset({400, 413, 422, 500})
-_TOO_LONG: Final = re.compile(r"context|too (long|large)|exceed|maximum|must have less than", re.IGNORECASE)
-
-
-def is_too_long(error: LLMError) -> bool:
-    """Whether a server refused a text as longer than its model reads."""
-    return error.status in TOO_LONG_STATUSES and _TOO_LONG.search(error.detail) is not None
-
-
 #: Texts of one request: as many as every server takes unless it is told otherwise.
 TEXTS_PER_REQUEST: Final = 32
 
-Rows = tuple[list[list[float]], int | None]
+Rows = tuple[Sequence[Sequence[float]], int | None]
 """The vectors of texts, and the tokens that a server read of all of them together, if it reports them."""
 
 
@@ -168,14 +162,14 @@ class ServedEmbedder:
             raise EmbeddingValidationError(f"{self.name} returned vectors of different dimensions.")
         return TextVectors(np.asarray(rows, dtype=np.float32), tuple(cut))
 
-    async def _embed(self, texts: Sequence[str], *, truncate: bool) -> tuple[list[list[float]], list[int]]:
+    async def _embed(self, texts: Sequence[str], *, truncate: bool) -> tuple[list[Sequence[float]], list[int]]:
         # No token is shorter than a byte.
         sizes = [len(text.encode(errors="replace")) for text in texts]
         await self._prepare(max(sizes))
         together = [at for at, size in enumerate(sizes) if size < self.cuts_at]
         # How much a server read of each of several texts it does not report, nor which of them is too long.
         alone = [at for at, size in enumerate(sizes) if size >= self.cuts_at]
-        rows: dict[int, list[float]] = {}
+        rows: dict[int, Sequence[float]] = {}
         for start in range(0, len(together), TEXTS_PER_REQUEST):
             group = together[start : start + TEXTS_PER_REQUEST]
             whole = await self._whole([texts[at] for at in group])
@@ -198,7 +192,7 @@ class ServedEmbedder:
         try:
             rows, tokens = await self._rows(texts)
         except LLMError as error:
-            if not is_too_long(error):
+            if not self.server.is_too_long(error):
                 raise
             return None
         if len(rows) != len(texts):

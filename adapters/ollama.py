@@ -15,7 +15,6 @@ from adapters.model_servers import (
     ModelServer,
     Rows,
     ServedEmbedder,
-    is_too_long,
     ollama_identity,
     status_error,
     time_limit,
@@ -47,6 +46,10 @@ class OllamaServer(ModelServer):
     async def _look_up(self, model: str) -> ModelIdentity:
         return await ollama_identity(self._client, self._url, model)
 
+    def is_too_long(self, error: LLMError) -> bool:
+        # A 500 may say "context deadline exceeded": a fault that passes.
+        return error.status == httpx.codes.BAD_REQUEST and "context" in error.detail and "exceed" in error.detail
+
     @asynccontextmanager
     async def asking_about(self, model: str) -> AsyncIterator[None]:
         """A block that asks `asked` about a model, whose errors become those of the ports."""
@@ -66,9 +69,9 @@ class _WholePrompts(httpx.AsyncHTTPTransport):
     LLMError for an answer with an error, the headers of which the client drops."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        body = json.loads(await request.aread())
+        content = await request.aread()
         if request.url.path.endswith("/api/chat"):
-            body |= {"truncate": False, "shift": False}
+            body = json.loads(content) | {"truncate": False, "shift": False}
             headers = [(name, value) for name, value in request.headers.items() if name != "content-length"]
             request = httpx.Request(
                 request.method, request.url, headers=headers, json=body, extensions=request.extensions
@@ -76,7 +79,7 @@ class _WholePrompts(httpx.AsyncHTTPTransport):
         response = await super().handle_async_request(request)
         if response.is_error:
             await response.aread()
-            raise status_error(str(request.url), body["model"], response)
+            raise status_error(str(request.url), json.loads(content)["model"], response)
         return response
 
 
@@ -135,7 +138,7 @@ class OllamaChat(OllamaServer):
                 whole: ollama.ChatResponse = await self.asked.chat(**request)
                 return whole
         except LLMError as error:
-            if error.status != httpx.codes.BAD_REQUEST or not is_too_long(error):
+            if not self.is_too_long(error):
                 raise
             where = f"the context of model '{model}' at {self.shown_url}"
             said = f"The prompt is longer than {where}, and nothing was cut. {LONGER}"
@@ -196,7 +199,7 @@ class OllamaEmbedder(ServedEmbedder):
     async def _rows(self, texts: Sequence[str], *, truncate: bool = False) -> Rows:
         async with self.server.asking_about(self.name):
             reply = await self.server.asked.embed(model=self.name, input=list(texts), truncate=truncate)
-        return [list(row) for row in reply.embeddings], None
+        return reply.embeddings, None
 
     async def _start_of(self, text: str) -> Rows:
         return await self._rows([text], truncate=True)

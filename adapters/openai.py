@@ -1,6 +1,7 @@
 """Language models and embedders behind an OpenAI-compatible server such as vLLM or llama.cpp."""
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from hashlib import sha256
@@ -11,7 +12,6 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from adapters.logprobs import ReportedToken, signals_of
 from adapters.model_servers import (
-    TOO_LONG_STATUSES,
     ModelServer,
     Rows,
     ServedEmbedder,
@@ -22,6 +22,10 @@ from adapters.model_servers import (
 from schemas.errors import EmbeddingValidationError, LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import OnText
+
+#: Servers of this API refuse a text that is too long by these statuses, in words of their own.
+_TOO_LONG_STATUSES: Final = frozenset({400, 413, 422, 500})
+_TOO_LONG: Final = re.compile(r"context|too (long|large)|exceed|maximum|must have less than", re.IGNORECASE)
 
 
 class OpenAIServer(ModelServer):
@@ -41,6 +45,9 @@ class OpenAIServer(ModelServer):
             if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
                 raise
             return unlisted(self._url, model)
+
+    def is_too_long(self, error: LLMError) -> bool:
+        return error.status in _TOO_LONG_STATUSES and _TOO_LONG.search(error.detail) is not None
 
 
 class OpenAIChat(OpenAIServer):
@@ -204,7 +211,7 @@ class OpenAIEmbedder(ServedEmbedder):
         try:
             _, tokens = await self._rows(["a " * PROBE_TOKENS])
         except LLMError as error:
-            if error.status not in TOO_LONG_STATUSES:
+            if error.status not in _TOO_LONG_STATUSES:
                 raise
         else:
             if not tokens:

@@ -25,10 +25,10 @@ _SECONDS: Final = 120.0
 
 
 class Batch(BaseModel):
-    """What the provider says of a batch, or of a file."""
+    """What the provider says of a batch."""
 
     id: str
-    status: str = ""
+    status: str
     created_at: float = 0.0
     metadata: dict[str, str] | None = None
     output_file_id: str | None = None
@@ -49,6 +49,10 @@ class Batch(BaseModel):
     def files(self) -> list[str]:
         """These, and the one with the calls."""
         return [*self.answers, *([self.input_file_id] if self.input_file_id else [])]
+
+
+class _File(BaseModel):
+    id: str
 
 
 class _Page(BaseModel):
@@ -109,7 +113,7 @@ class OpenAIBatches:
         sent = await self._client.post(
             "files", data={"purpose": "batch"}, files={"file": ("calls.jsonl", content, "application/jsonl")}
         )
-        return Batch.model_validate_json(_content(sent)).id
+        return _File.model_validate_json(_content(sent)).id
 
     async def begin(self, file_id: str, name: str) -> str:
         """Let a file of calls be carried out, under a name. Returns the id of the batch."""

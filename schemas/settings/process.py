@@ -262,6 +262,7 @@ def effective_process(
     return settings, sources_of(given, PROCESS_SETTINGS)
 
 
+_LARGEST_PRICES: Final = 1024 * 1024
 _PRICE_FILE: Final = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nreply = 0.20'
 
 
@@ -271,6 +272,8 @@ def prices_of(settings: ProcessSettings) -> Prices | None:
     if (file := settings.ragq_prices) is None:
         return None
     try:
+        if file.stat().st_size > _LARGEST_PRICES:
+            raise Refused(f"{file} is larger than {_LARGEST_PRICES} bytes, which no price file is.")
         return Prices.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise Refused(f"The price file {file} cannot be read ({type(error).__name__}).") from None

@@ -100,6 +100,15 @@ async def test_vectors_of_another_shape_are_an_error_that_quotes_nothing(
     assert "secret" not in repr(caught.value)
 
 
+def test_only_a_refusal_says_that_a_text_is_too_long() -> None:
+    said = {400: "the input length exceeds the context length", 500: "context deadline exceeded"}
+    server = OllamaChat("http://127.0.0.1:1")
+    assert [server.is_too_long(LLMError("", status=status, detail=text)) for status, text in said.items()] == [
+        True,
+        False,
+    ]
+
+
 #: Fields of a chat that Ollama's server reads and its client lacks.
 SERVER_ALONE = ("truncate", "shift")
 
