@@ -58,11 +58,12 @@ class TokenMeasure:
         piece: list[str] = []
         length = 0
         for word in text.split(" ") if self.length(text) > most else [text]:
-            if piece and length + self.length(word) > most:
+            tokens = self.length(word)
+            if piece and length + tokens > most:
                 yield from self._halved(" ".join(piece), most)
                 piece, length = [], 0
             piece.append(word)
-            length += self.length(word)
+            length += tokens
         yield from self._halved(" ".join(piece), most)
 
     def around(self, headings: str | None) -> int:

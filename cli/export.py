@@ -13,7 +13,7 @@ from cli.output import confirm, json_option, print_json, print_text
 from schemas.suggestions import age
 from services.run_files import check_file, export_run
 from services.runs import delete_run
-from stages.reports.words import counted
+from stages.reports.words import counted, counts_in_words
 from store.database import Connection
 from store.runs import deletions, overviews
 from store.runs.chain import Audit
@@ -52,8 +52,7 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
         print_json(exported)
         return
     print_text(f"{path}")
-    rows = ", ".join(f"{count} {table}" for table, count in exported.rows.items() if count)
-    print_text(f"r{run_id}: {rows}; {exported.bytes} bytes, with their texts.", err=True)
+    print_text(f"r{run_id}: {counts_in_words(exported.rows)}; {exported.bytes} bytes, with their texts.", err=True)
     print_text(f"sha256 {exported.sha256}", err=True)
 
 

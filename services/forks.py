@@ -118,7 +118,8 @@ async def fork_each(
 ) -> list[Forked]:
     """Several forks, of which every one is checked before the first is stored. Raises as `fork` does."""
     async with database.connection() as connection:
-        for request in requests:
+        # The first is checked where it is stored.
+        for request in requests[1:]:
             await plan_fork(connection, request)
     return [await fork(database, request, name=name, always_new=always_new) for request in requests]
 

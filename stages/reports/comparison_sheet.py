@@ -62,11 +62,11 @@ def _facts(found: Comparison) -> Iterator[str]:
 
 
 def _notices(found: Comparison) -> Iterator[str]:
-    of: dict[str, list[str]] = {}
+    runs_of: dict[str, list[str]] = {}
     for run, notices in found.notices.items():
         for notice in notices:
-            of.setdefault(notice, []).append(run)
-    yield from (f"{', '.join(runs)}: {notice}" for notice, runs in of.items())
+            runs_of.setdefault(notice, []).append(run)
+    yield from (f"{', '.join(runs)}: {notice}" for notice, runs in runs_of.items())
     if failed := [f"{run.run_id} {counted(run.failed, 'job')}" for run in found.compared if run.failed]:
         yield f"Not succeeded: {', '.join(failed)}."
     if len(found.compared) > 1:

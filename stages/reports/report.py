@@ -23,6 +23,7 @@ from stages.reports.score_table import baseline_remarks, baselines, by_name
 from stages.reports.tables import Cell, Figure, Remark, Sheet, Table, by_column
 from stages.reports.words import (
     counted,
+    counts_in_words,
     counts_or_none,
     definitions,
     duration,
@@ -338,8 +339,7 @@ def _exclusions(report: Report) -> Iterator[str]:
             "without ground truth": results.excluded_no_ground_truth,
             "without any scored item": results.excluded_no_evidence,
         }
-        if any(reasons.values()):
-            left_out = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+        if left_out := counts_in_words(reasons):
             yield f"{results.mode}: {left_out} (in no mean error)."
         if medians := {item: found.medians for item, found in results.per_item.items() if found.medians}:
             of_items = ", ".join(f"{item} {count}" for item, count in medians.items())

@@ -21,7 +21,7 @@ from stages.metrics.selective import measure_names, measure_rankings
 from stages.reports.costs import cost_words, run_timings, telemetry
 from stages.reports.report import distinct, failure_tables, run_metadata, settings_table, telemetry_tables
 from stages.reports.tables import Figure, Remark, Sheet, Table
-from stages.reports.words import origin_words
+from stages.reports.words import counts_in_words, origin_words
 
 
 def remarks(counts: QueryCounts) -> Iterator[str]:
@@ -33,8 +33,7 @@ def remarks(counts: QueryCounts) -> Iterator[str]:
         "without a relevant document": counts.without_relevant,
         "with chunks that are stored no more": counts.chunks_gone,
     }
-    if any(left_out.values()):
-        reasons = ", ".join(f"{count} {what}" for what, count in left_out.items() if count)
+    if reasons := counts_in_words(left_out):
         yield f"In no mean: {reasons}."
     if counts.unknown_documents:
         yield f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."

@@ -248,13 +248,22 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def counts_in_words(counts: Mapping[str, int]) -> str:
+    """Counts by name, without those of nothing.
+
+    >>> counts_in_words({"failed": 2, "unfinished": 0, "without ground truth": 1})
+    '2 failed, 1 without ground truth'
+    """
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
 def counts_or_none(counts: Mapping[str, int]) -> str:
-    """Counts by name.
+    """Likewise, in a cell of a table.
 
     >>> counts_or_none({"json_parse": 2, "cut_off": 1}), counts_or_none({})
     ('2 json_parse, 1 cut_off', 'none')
     """
-    return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
+    return counts_in_words(counts) or "none"
 
 
 def bounds(interval: Interval, digits: int = 3, *, scale: int = 1) -> str:
