@@ -104,6 +104,7 @@ GUIDES: Mapping[str, Guide] = {
             ),
             "ragq watch r6",
         )
+        | {"ragq query run 7 --preset": "ragq watch r4", "ragq query run 7 --set augmentation": "ragq watch r5"}
         | {"ragq diff": f"{QUERY_SET} --set retrieval.fusion=rrf"},
         words={"7": "1", "Original": "Balanced", "r12": "r8", "r13": "r9"},
     ),
