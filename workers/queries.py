@@ -106,7 +106,7 @@ async def run_rerank(work: Work) -> RerankedChunks:
     """Filters, enrichment, the ranker of the preset against the question as it was asked, and a varied choice."""
     query = await question(work)
     retrieved = await work.output(RetrievedChunks)
-    ids = [hit.chunk_id for hit in retrieved.fused]
+    ids = [chunk_id for chunk_id, _ in retrieved.fused]
     found = await work.database.ask(works.by_ids, ids)
     work_ids = sorted({chunk.work_id for chunk in found.values()})
     texts = await work.database.ask(works.texts, work_ids)

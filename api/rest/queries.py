@@ -133,16 +133,6 @@ class QueryList(Reply):
     """The number of questions in that status, on all pages."""
 
 
-class RetrievedChunk(RerankedChunk):
-    """A retrieved chunk with all of its scores."""
-
-    chunk_id: int = Field(serialization_alias="id")
-    fused_score: float = Field(serialization_alias="fusion_score")
-    """The score after fusion, by either method."""
-    rrf_score: float | None
-    """The sum of reciprocal ranks; None after another fusion."""
-
-
 class QueryDetail(StoredQuery):
     """A question with its current outputs."""
 
@@ -150,7 +140,7 @@ class QueryDetail(StoredQuery):
     """None while no expansion is stored."""
     hyde_answer: str | None = Field(repr=False)
     entities: list[str] | None = Field(repr=False)
-    retrieved_context: Sequence[RetrievedChunk] | None
+    retrieved_context: Sequence[RerankedChunk] | None
     """In the order of selection; None while no search is stored."""
     clean_retrieval_context: Sequence[ContextGroup] | None
     """In the order of the prompt; None while no consolidation is stored."""
@@ -158,7 +148,7 @@ class QueryDetail(StoredQuery):
     """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
     error: StageFailure | None
     """The last error of a job that did not succeed."""
-    nearest: Sequence[RetrievedChunk]
+    nearest: Sequence[RerankedChunk]
     """The three nearest chunks to a question that the corpus does not answer, whose error is `nothing_relevant`."""
 
 
@@ -187,17 +177,12 @@ def detail_of(view: QueryView) -> QueryDetail:
         expanded_queries=None if expansion is None else list(expansion.queries),
         hyde_answer=None if expansion is None else expansion.hyde_answer,
         entities=None if expansion is None else list(expansion.entities),
-        retrieved_context=None if view.retrieved is None else _chunks(view, view.retrieved.chunks),
+        retrieved_context=None if view.retrieved is None else view.retrieved.chunks,
         clean_retrieval_context=None if view.consolidated is None else view.consolidated.groups,
         available_context_count=view.available,
         error=view.progress.error,
-        nearest=_chunks(view, view.nearest),
+        nearest=view.nearest,
     )
-
-
-def _chunks(view: QueryView, chunks: Sequence[RerankedChunk]) -> list[RetrievedChunk]:
-    is_rrf = view.found is not None and view.found.fusion == "rrf"
-    return [RetrievedChunk(**vars(chunk), rrf_score=chunk.fused_score if is_rrf else None) for chunk in chunks]
 
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)

@@ -139,7 +139,6 @@ SELECT q.id, q.original_query, e.output -> 'queries' AS expanded_queries, e.outp
 FROM queries AS q
 LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
 LEFT JOIN current_attempt AS b ON b.job_id = q.job_id AND b.stage = 'embed'
-LEFT JOIN current_attempt AS f ON f.job_id = q.job_id AND f.stage = 'retrieve' AND f.status = 'done'
 LEFT JOIN current_attempt AS k ON k.job_id = q.job_id AND k.stage = 'validate' AND k.status = 'done'
 LEFT JOIN current_attempt AS c ON c.job_id = q.job_id AND c.stage = 'consolidate' AND c.status = 'done'
 CROSS JOIN LATERAL (
@@ -153,8 +152,7 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT CASE WHEN k.output IS NOT NULL THEN coalesce(jsonb_agg(
         (h.chunk - 'chunk_id' - 'fused_score') || jsonb_build_object(
-            'id', h.chunk -> 'chunk_id', 'fusion_score', h.chunk -> 'fused_score',
-            'rrf_score', CASE WHEN f.output ->> 'fusion' = 'rrf' THEN h.chunk -> 'fused_score' END
+            'id', h.chunk -> 'chunk_id', 'fusion_score', h.chunk -> 'fused_score'
         ) ORDER BY h.place
     ), '[]') END AS retrieved_context
     FROM jsonb_array_elements(k.output -> 'chunks') WITH ORDINALITY AS h (chunk, place)

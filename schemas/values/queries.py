@@ -74,12 +74,8 @@ class Leg(StrEnum):
     LEXICAL = "lexical"
 
 
-class Hit(Value):
-    """A chunk in one ranked list."""
-
-    chunk_id: int
-    score: float
-    """Cosine for the dense leg; the score of the scorer for the lexical leg. Higher is better."""
+Hit = tuple[int, float]
+"""The id of a chunk in a ranked list, and its score; higher is better."""
 
 
 class RankedList(Value):
@@ -88,16 +84,7 @@ class RankedList(Value):
     leg: Leg
     text: QueryText
     hits: tuple[Hit, ...]
-
-
-class FusedHit(Value):
-    """A chunk after fusion."""
-
-    chunk_id: int
-    fused_score: float
-    dense_rank: int | None
-    """Its best rank, from 1, over the dense lists; None if it is in none of them."""
-    lexical_rank: int | None
+    """With cosines in the dense leg, and the scores of the scorer in the lexical one."""
 
 
 class RetrievedChunks(Value):
@@ -108,14 +95,30 @@ class RetrievedChunks(Value):
     lexical: str
     """The name of the full-text scorer that ran."""
     lists: tuple[RankedList, ...]
-    fused: tuple[FusedHit, ...]
+    fused: tuple[Hit, ...]
+
+    def best_ranks(self, leg: Leg) -> dict[int, int]:
+        """The best rank of each chunk, from 1, over the lists of a leg that have it."""
+        best: dict[int, int] = {}
+        for ranked in self.lists:
+            for rank, (chunk_id, _) in enumerate(ranked.hits if ranked.leg == leg else (), start=1):
+                best[chunk_id] = min(rank, best.get(chunk_id, rank))
+        return best
 
 
-class RerankedChunk(FusedHit, WorkLines):
-    """A chunk with all of its scores, and the text that was ranked."""
+class RerankedChunk(WorkLines):
+    """A chunk that was found, with all of its scores, and the text that was ranked."""
 
+    chunk_id: int = Field(serialization_alias="id")
     work_id: int
     parent_id: int | None
+    fused_score: float = Field(serialization_alias="fusion_score")
+    """The score after fusion, by either method."""
+    rrf_score: float | None = None
+    """The sum of reciprocal ranks; None after another fusion."""
+    dense_rank: int | None
+    """Its best rank, from 1, over the dense lists; None if it is in none of them."""
+    lexical_rank: int | None
     enriched_content: str = Field(repr=False)
     """The text that was ranked: the content, with lines around it if it was short."""
     rerank_score: float

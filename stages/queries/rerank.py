@@ -17,7 +17,7 @@ from schemas.errors import (
 )
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
-from schemas.values.queries import Expansion, FusedHit, Intent, RerankedChunk, RerankedChunks, RetrievedChunks
+from schemas.values.queries import Expansion, Intent, Leg, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.blocks import passage
 from stages.corpora.cut import pages_of
 from stages.corpora.works import WorkText
@@ -49,15 +49,35 @@ async def rerank_chunks(
     DomainError and WorkChangedError for chunks and works that are no longer stored, the ranker's errors unchanged, and
     NothingRelevantError when no chunk is left, unless `allow_empty`.
     """
-    hits = {hit.chunk_id: hit for hit in retrieved.fused}
-    if gone := [id_ for id_ in hits if id_ not in chunks]:
+    fused = dict(retrieved.fused)
+    if gone := [id_ for id_ in fused if id_ not in chunks]:
         raise chunks_gone(gone)
-    if lost := [chunks[id_].work_id for id_ in hits if chunks[id_].work_id not in works]:
+    if lost := [chunks[id_].work_id for id_ in fused if chunks[id_].work_id not in works]:
         raise WorkChangedError(lost[0])
-    long_enough, dropped = drop_short((chunks[id_] for id_ in hits), preset)
+    long_enough, dropped = drop_short((chunks[id_] for id_ in fused), preset)
     if not long_enough and not allow_empty:
         raise _nothing_left(dropped, preset)
-    candidates = [_candidate(chunk, hits[chunk.id], expansion, works[chunk.work_id], preset) for chunk in long_enough]
+    dense, lexical = (retrieved.best_ranks(leg) for leg in Leg)
+    candidates = []
+    for chunk in long_enough:
+        work = works[chunk.work_id]
+        enriched = enriched_content(chunk, work, preset)
+        candidates.append(
+            RerankedChunk(
+                **chunk.model_dump(exclude={"id"}),
+                chunk_id=chunk.id,
+                fused_score=fused[chunk.id],
+                rrf_score=fused[chunk.id] if retrieved.fusion == "rrf" else None,
+                dense_rank=dense.get(chunk.id),
+                lexical_rank=lexical.get(chunk.id),
+                enriched_content=enriched,
+                rerank_score=0.0,
+                entity_boost=entity_boost(expansion.entities, enriched, boost=preset.entity_boost),
+                intent_boost=intent_boost(expansion.intent, level=chunk.level, chars=len(enriched)),
+                final_score=0.0,
+                pages=pages_of(work.page_lines, chunk.start_line, chunk.end_line),
+            )
+        )
     by, scores = await ranker(query, candidates)
     ranked = sorted(map(_scored, candidates, scores), key=lambda chunk: -chunk.final_score)
     ids = [chunk.chunk_id for chunk in ranked]
@@ -89,22 +109,6 @@ def _nothing_left(dropped: Mapping[str, int], preset: RetrievalPreset) -> Nothin
         f"Stage 'rerank' dropped all {sum(dropped.values())} retrieved chunks for their length: {short}",
         "retrieval.min_char_count=0",
         "retrieval.min_word_count=0",
-    )
-
-
-def _candidate(
-    chunk: CorpusChunk, hit: FusedHit, expansion: Expansion, work: WorkText, preset: RetrievalPreset
-) -> RerankedChunk:
-    enriched = enriched_content(chunk, work, preset)
-    return RerankedChunk(
-        **dict(hit),
-        **chunk.model_dump(exclude={"id"}),
-        enriched_content=enriched,
-        rerank_score=0.0,
-        entity_boost=entity_boost(expansion.entities, enriched, boost=preset.entity_boost),
-        intent_boost=intent_boost(expansion.intent, level=chunk.level, chars=len(enriched)),
-        final_score=0.0,
-        pages=pages_of(work.page_lines, chunk.start_line, chunk.end_line),
     )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.preset import RetrievalPreset
 from schemas.settings.run import EmbeddingSettings
-from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Hit, Leg, QueryText, RankedList, RetrievedChunks
+from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
 from stages.queries.rerank import z_scores
@@ -46,28 +46,18 @@ async def embed_query(
     return EmbeddedQuery(**dict(by), texts=kinds), found.vectors
 
 
-def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> tuple[FusedHit, ...]:
+def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> list[Hit]:
     """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them."""
     scores = (reciprocal_ranks if preset.fusion == "rrf" else weighted_z_scores)(lists, preset)
-    ranks = {leg: best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
-    hits = [
-        FusedHit(
-            chunk_id=id_,
-            fused_score=scores[id_],
-            dense_rank=ranks[Leg.DENSE].get(id_),
-            lexical_rank=ranks[Leg.LEXICAL].get(id_),
-        )
-        for id_ in _chunks(lists)
-    ]
-    return tuple(sorted(hits, key=lambda hit: -hit.fused_score))
+    return sorted(scores.items(), key=lambda hit: -hit[1])
 
 
 def reciprocal_ranks(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
     """The sum of 1 / (k + rank) over the lists that have the chunk (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     scores = dict.fromkeys(_chunks(lists), 0.0)
     for ranked in lists:
-        for rank, hit in enumerate(ranked.hits, start=1):
-            scores[hit.chunk_id] += 1 / (preset.rrf_k + rank)
+        for rank, (chunk_id, _) in enumerate(ranked.hits, start=1):
+            scores[chunk_id] += 1 / (preset.rrf_k + rank)
     return scores
 
 
@@ -77,7 +67,7 @@ def _lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
     chunks without any word of the text: 0."""
     if not ranked.hits or (ranked.leg is Leg.LEXICAL and len(ranked.hits) < lexical_limit):
         return 0.0
-    return min(hit.score for hit in ranked.hits)
+    return min(score for _, score in ranked.hits)
 
 
 def weighted_z_scores(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
@@ -88,23 +78,14 @@ def weighted_z_scores(lists: Sequence[RankedList], preset: RetrievalPreset) -> d
     for leg, weight in ((Leg.DENSE, preset.dense_weight), (Leg.LEXICAL, 1 - preset.dense_weight)):
         of_leg = [ranked for ranked in lists if ranked.leg is leg]
         for ranked in of_leg:
-            found = {hit.chunk_id: hit.score for hit in ranked.hits}
+            found = dict(ranked.hits)
             lowest = _lowest_score(ranked, lexical_limit=preset.lexical_limit)
             total += weight * z_scores(np.array([found.get(id_, lowest) for id_ in ids])) / len(of_leg)
     return dict(zip(ids, total.tolist(), strict=True))
 
 
 def _chunks(lists: Sequence[RankedList]) -> list[int]:
-    return list(dict.fromkeys(hit.chunk_id for ranked in lists for hit in ranked.hits))
-
-
-def best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
-    """The best rank of each chunk in any of the lists, from 1."""
-    best: dict[int, int] = {}
-    for ranked in lists:
-        for rank, hit in enumerate(ranked.hits, start=1):
-            best[hit.chunk_id] = min(rank, best.get(hit.chunk_id, rank))
-    return best
+    return list(dict.fromkeys(chunk_id for ranked in lists for chunk_id, _ in ranked.hits))
 
 
 async def retrieve_chunks(
@@ -133,7 +114,7 @@ async def retrieve_chunks(
         fusion=preset.fusion,
         lexical=preset.lexical,
         lists=tuple(lists),
-        fused=fuse(lists, preset)[: preset.top_k_rrf],
+        fused=tuple(fuse(lists, preset)[: preset.top_k_rrf]),
     )
 
 

@@ -107,8 +107,8 @@ def chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence[
     if query.retrieved is not None:
         for found in query.retrieved.lists:
             if found.text is QueryText.ORIGINAL:
-                yield RankingStage(found.leg), [hit.chunk_id for hit in found.hits]
-        yield RankingStage.FUSED, [hit.chunk_id for hit in query.retrieved.fused]
+                yield RankingStage(found.leg), [chunk_id for chunk_id, _ in found.hits]
+        yield RankingStage.FUSED, [chunk_id for chunk_id, _ in query.retrieved.fused]
     if query.ranking is not None:
         yield RankingStage.RERANKED, query.ranking
     if query.selected is not None:

@@ -137,7 +137,7 @@ class PostgresChunkSearch:
     ) -> dict[int, float]:
         """See ChunkSearch."""
         (hits,) = await self.lexical(corpora, [text], limit=len(chunk_ids), scorer=scorer, among=chunk_ids)
-        return {hit.chunk_id: hit.score for hit in hits}
+        return dict(hits)
 
     async def _bm25(
         self, corpora: Sequence[int], texts: Sequence[str], limit: int, among: list[int] | None
@@ -163,7 +163,7 @@ def _exact(count: int, *, is_among: bool) -> str:
 
 
 def _merged(lists: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
-    return sorted((hit for hits in lists for hit in hits), key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
+    return sorted((hit for hits in lists for hit in hits), key=lambda hit: (-hit[1], hit[0]))[:limit]
 
 
 async def _full_text(connection: Connection, corpora: Sequence[int]) -> str:
@@ -197,7 +197,7 @@ async def _lists(
     rows = await _rows(connection, statement, *arguments, width=width)
     found: list[list[Hit]] = [[] for _ in range(count)]
     for position, hits in groupby(rows, key=itemgetter("list")):
-        found[position] = [Hit(chunk_id=hit["chunk_id"], score=hit["score"]) for hit in hits]
+        found[position] = [(hit["chunk_id"], hit["score"]) for hit in hits]
     return found
 
 

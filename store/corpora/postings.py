@@ -316,4 +316,4 @@ def _ranked(
         of_found = units[places]
         places = places[of_found >= np.partition(of_found, len(places) - limit)[len(places) - limit]]
     order = np.lexsort((chunk_ids[places], -units[places]))[:limit]
-    return [Hit(chunk_id=int(chunk_ids[place]), score=float(units[place] / 1e10)) for place in places[order]]
+    return [(int(chunk_ids[place]), float(units[place] / 1e10)) for place in places[order]]

@@ -90,8 +90,8 @@ def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
     found: set[int] = set()
     for query in queries:
         if query.retrieved is not None:
-            found.update(hit.chunk_id for ranked in query.retrieved.lists for hit in ranked.hits)
-            found.update(hit.chunk_id for hit in query.retrieved.fused)
+            found.update(chunk_id for ranked in query.retrieved.lists for chunk_id, _ in ranked.hits)
+            found.update(chunk_id for chunk_id, _ in query.retrieved.fused)
         found.update(query.ranking or (), query.selected or (), *(query.groups or ()))
         found.update(verdict.chunk_id for verdict in query.verdicts or ())
     return found

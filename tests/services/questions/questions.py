@@ -15,7 +15,6 @@ from schemas.values.queries import (
     ContextSource,
     EmbeddedQuery,
     Expansion,
-    FusedHit,
     Intent,
     Leg,
     Origin,
@@ -79,7 +78,7 @@ FOUND = RetrievedChunks(
         ranked_list(Leg.DENSE, (2, 0.5), text=QueryText.HYDE),
         ranked_list(Leg.LEXICAL, (3, 2.5)),
     ),
-    fused=tuple(FusedHit(chunk_id=n, fused_score=1 / n, dense_rank=n, lexical_rank=None) for n in (1, 2, 3, 4)),
+    fused=tuple((n, 1 / n) for n in (1, 2, 3, 4)),
 )
 VALIDATED = ValidatedChunks(
     validator=None,

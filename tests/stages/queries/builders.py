@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from schemas.values.documents import CorpusChunk
-from schemas.values.queries import Hit, Leg, QueryText, RankedList, RerankedChunk
+from schemas.values.queries import Leg, QueryText, RankedList, RerankedChunk
 
 
 def ranked_list(leg: Leg, *hits: tuple[int, float], text: QueryText = QueryText.ORIGINAL) -> RankedList:
-    return RankedList(leg=leg, text=text, hits=tuple(Hit(chunk_id=id_, score=score) for id_, score in hits))
+    return RankedList(leg=leg, text=text, hits=hits)
 
 
 def dense(*ids: int, text: QueryText = QueryText.ORIGINAL) -> RankedList:

@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import DomainError, FailureCategory, LLMTimeoutError, RerankerUnavailableError
 from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
-from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
+from schemas.values.queries import Expansion, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.works import WorkText
 from stages.queries.expand import no_expansion
 from stages.queries.rerank import (
@@ -26,7 +26,7 @@ from stages.queries.rerank import (
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.refusals import failing
 from tests.stages.at_defaults import by_cross_encoder, rerank_chunks, retrieval, select_diverse
-from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
+from tests.stages.queries.builders import by_id, chunk, dense, numbered_lines, reranked
 
 WORKS = {1: WorkText("hash of tea", numbered_lines(30))}
 LONG = "word " * 160
@@ -56,14 +56,11 @@ async def rerank(
     """`found` are the numbers of these chunks, and their vectors are orthogonal, unless others are given."""
     ids = [stored.id for stored in chunks]
     rows = vectors or {id_: np.eye(8)[id_].tolist() for id_ in ids}
-    fused = tuple(
-        FusedHit(chunk_id=id_, fused_score=1 / rank, dense_rank=rank, lexical_rank=None)
-        for rank, id_ in enumerate(found or ids, start=1)
-    )
+    fused = tuple((id_, 1 / rank) for rank, id_ in enumerate(found or ids, start=1))
     return await rerank_chunks(
         "Why?",
         expansion or no_expansion(),
-        RetrievedChunks(fusion="rrf", lexical="bm25", lists=(), fused=fused),
+        RetrievedChunks(fusion="rrf", lexical="bm25", lists=(dense(*(found or ids)),), fused=fused),
         chunks=by_id(*chunks),
         works=WORKS,
         vectors={id_: np.array(row, dtype=np.float32) for id_, row in rows.items()},
@@ -79,8 +76,8 @@ async def test_every_score_is_kept_and_added_up() -> None:
 
     result = await rerank(FixedRanker({5: 2.0}), stored, expansion=expansion)
 
-    scores = {"fused_score": 1.0, "dense_rank": 1, "rerank_score": 2.0, "entity_boost": 0.05, "intent_boost": 0.03}
-    kept = reranked(stored, final_score=2.0 + 0.05 + 0.03, **scores)
+    scores = {"rerank_score": 2.0, "entity_boost": 0.05, "intent_boost": 0.03, "final_score": 2.0 + 0.05 + 0.03}
+    kept = reranked(stored, fused_score=1.0, rrf_score=1.0, dense_rank=1, **scores)
     assert result == RerankedChunks(
         ranker="fixed", chunks=(kept,), ranking=(5,), dropped={}, work_hashes={1: "hash of tea"}
     )

@@ -14,7 +14,6 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.queries import (
     EmbeddedQuery,
     Expansion,
-    FusedHit,
     Hit,
     Leg,
     Origin,
@@ -56,7 +55,7 @@ class CountingSearch:
 
 
 def _hits(first: int, limit: int) -> list[Hit]:
-    return [Hit(chunk_id=first + place, score=1 / (1 + place)) for place in range(limit)]
+    return [(first + place, 1 / (1 + place)) for place in range(limit)]
 
 
 async def retrieve(search: CountingSearch, **options: Any) -> RetrievedChunks:
@@ -87,17 +86,16 @@ async def test_b2_a_limit_of_0_switches_a_leg_off() -> None:
 async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> None:
     retrieved = await retrieve(CountingSearch(), dense_limit=2, lexical_limit=1, fusion="rrf", top_k_rrf=2)
 
-    assert retrieved.lists[0] == RankedList(
-        leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=(Hit(chunk_id=1, score=1.0), Hit(chunk_id=2, score=0.5))
-    )
+    assert retrieved.lists[0] == RankedList(leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=((1, 1.0), (2, 0.5)))
     assert (retrieved.fusion, retrieved.lexical, len(retrieved.lists)) == ("rrf", "bm25", 7)
     # 4 dense lists against 3 lexical ones.
-    assert [hit.chunk_id for hit in retrieved.fused] == [1, 2]
+    assert [chunk_id for chunk_id, _ in retrieved.fused] == [1, 2]
+    assert [retrieved.best_ranks(leg) for leg in Leg] == [{1: 1, 2: 2}, {101: 1}]
 
 
 def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[int, float]:
     hits = fuse(lists, retrieval(fusion=fusion, **settings))
-    return {hit.chunk_id: round(hit.fused_score, 7) for hit in hits}
+    return {chunk_id: round(score, 7) for chunk_id, score in hits}
 
 
 def test_b2_ranks_in_lists_that_weigh_the_same_are_added_as_their_fractions() -> None:
@@ -109,11 +107,7 @@ def test_b2_ranks_in_lists_that_weigh_the_same_are_added_as_their_fractions() ->
 def test_b2_the_union_is_fused_and_ties_keep_first_seen_order_dense_first() -> None:
     hits = fuse([dense(9, 4), lexical(1, 4)], retrieval(fusion="rrf"))
 
-    assert hits == (
-        FusedHit(chunk_id=4, fused_score=2 / 52, dense_rank=2, lexical_rank=2),
-        FusedHit(chunk_id=9, fused_score=1 / 51, dense_rank=1, lexical_rank=None),
-        FusedHit(chunk_id=1, fused_score=1 / 51, dense_rank=None, lexical_rank=1),
-    )
+    assert hits == [(4, 2 / 52), (9, 1 / 51), (1, 1 / 51)]
 
 
 UNLIKE = [ranked_list(Leg.DENSE, (1, 0.9), (2, 0.5)), ranked_list(Leg.LEXICAL, (2, 8.0), (1, 4.0))]
@@ -146,9 +140,9 @@ def test_every_found_chunk_is_fused_once(fusion: str, dense_ids: list[list[int]]
 
     hits = fuse(lists, retrieval(fusion=fusion))
 
-    scores = [hit.fused_score for hit in hits]
+    scores = [score for _, score in hits]
     assert scores == sorted(scores, reverse=True)
-    assert sorted(hit.chunk_id for hit in hits) == sorted({id_ for ids in dense_ids + texts for id_ in ids})
+    assert sorted(chunk_id for chunk_id, _ in hits) == sorted({id_ for ids in dense_ids + texts for id_ in ids})
 
 
 async def test_all_texts_are_embedded_in_one_call_in_order_and_none_with_other_weights_than_the_corpus() -> None:

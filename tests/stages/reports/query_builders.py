@@ -6,7 +6,7 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import Decision, Verdict
-from schemas.values.queries import FusedHit, QueryRun, RankedQuery, RetrievedChunks
+from schemas.values.queries import QueryRun, RankedQuery, RetrievedChunks
 from schemas.values.runs import SettingValue
 from tests.stages.queries.builders import dense, lexical
 from tests.stages.reports.builders import NOON, work
@@ -21,10 +21,7 @@ def both_legs(dense_ids: Sequence[int], lexical_ids: Sequence[int], fused: Seque
         fusion="zscore",
         lexical="bm25",
         lists=(dense(*dense_ids), lexical(*lexical_ids)),
-        fused=tuple(
-            FusedHit(chunk_id=chunk_id, fused_score=-float(rank), dense_rank=None, lexical_rank=None)
-            for rank, chunk_id in enumerate(fused)
-        ),
+        fused=tuple((chunk_id, -float(rank)) for rank, chunk_id in enumerate(fused)),
     )
 
 

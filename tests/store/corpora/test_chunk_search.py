@@ -90,7 +90,7 @@ GROUP BY p.chunk_id ORDER BY score DESC, p.chunk_id
 async def in_sql(connection: Connection, corpus: int, text: str, k1: float, b: float) -> list[Hit]:
     """What BM25 has to find, from the full text of the chunks that have a vector."""
     rows = await connection.fetch(IN_SQL, corpus, text, k1, b, timeout=600)
-    return [Hit(chunk_id=row["chunk_id"], score=row["score"]) for row in rows]
+    return [(row["chunk_id"], row["score"]) for row in rows]
 
 
 async def test_bm25_reads_the_rows_of_its_terms_alone(connection: Connection) -> None:
@@ -121,17 +121,17 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     exact = [await search.dense([corpus], queries, limit=limit) for limit in limits]
     cosines = rows @ queries[0] / np.linalg.norm(rows, axis=1) / np.linalg.norm(queries[0])
     best = np.argsort(-cosines)[:100]
-    assert [hit.chunk_id for hit in exact[1][0]] == (best + 1).tolist()
-    assert [hit.score for hit in exact[1][0]] == pytest.approx(cosines[best].tolist(), abs=1e-6)
+    assert [chunk_id for chunk_id, _ in exact[1][0]] == (best + 1).tolist()
+    assert [score for _, score in exact[1][0]] == pytest.approx(cosines[best].tolist(), abs=1e-6)
 
     assert await build_index(connection, corpus)
     assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 64, True)
     for limit, whole in zip(limits, exact, strict=True):
         found = await search.dense([corpus], queries, limit=limit)
-        scores = [{hit.chunk_id: hit.score for hit in hits} for hits in whole]
-        common = [sum(hit.chunk_id in of for hit in hits) for of, hits in zip(scores, found, strict=True)]
+        scores = [dict(hits) for hits in whole]
+        common = [sum(chunk_id in of for chunk_id, _ in hits) for of, hits in zip(scores, found, strict=True)]
         assert sum(common) / (limit * len(queries)) >= 0.99
-        assert all(hit.score == pytest.approx(scores[0][hit.chunk_id]) for hit in found[0] if hit.chunk_id in scores[0])
+        assert all(score == pytest.approx(scores[0][id_]) for id_, score in found[0] if id_ in scores[0])
 
 
 async def test_a_vector_index_is_built_once_for_its_corpus_and_left_out_when_it_broke_off(
@@ -171,7 +171,7 @@ async def test_several_corpora_have_the_scores_of_one_with_all_works(
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
 
     def back(lists: list[list[Hit]]) -> list[list[Hit]]:
-        return [[Hit(chunk_id=hit.chunk_id - 1000, score=hit.score) for hit in hits] for hits in lists]
+        return [[(chunk_id - 1000, score) for chunk_id, score in hits] for hits in lists]
 
     for scorer in SCORERS:
         for limit in (3, 25, 1000):
@@ -180,7 +180,7 @@ async def test_several_corpora_have_the_scores_of_one_with_all_works(
                 assert await search.lexical(corpora, ASKED, limit=limit, scorer=scorer) == expected
         # Chosen chunks have the scores of the search, and those that do not match have none.
         scores = await search.lexical_scores(apart, ASKED[0], [*range(1, 41), 999], scorer=scorer)
-        assert scores == {hit.chunk_id: hit.score for hit in expected[0] if hit.chunk_id <= 40}
+        assert scores == {chunk_id: score for chunk_id, score in expected[0] if chunk_id <= 40}
         assert 0 < len(scores) < 40
         assert await search.lexical_scores(apart, ASKED[0], [], scorer=scorer) == {}
     # The statistics are those of both: alone, a corpus has other scores.
@@ -208,10 +208,10 @@ async def test_chosen_chunks_have_the_scores_that_they_have_among_all(database: 
     for scorer in SCORERS:
         whole = await search.lexical([corpus], ASKED, limit=1000, scorer=scorer)
         found = await search.lexical([corpus], ASKED, limit=5, scorer=scorer, among=chosen)
-        assert found == [[hit for hit in hits if hit.chunk_id in chosen][:5] for hits in whole]
+        assert found == [[hit for hit in hits if hit[0] in chosen][:5] for hits in whole]
     found = await search.dense([corpus], asked, limit=5, among=chosen)
     whole = await search.dense([corpus], asked, limit=1000, among=range(1, 121))
-    assert found == [[hit for hit in hits if hit.chunk_id in chosen][:5] for hits in whole]
+    assert found == [[hit for hit in hits if hit[0] in chosen][:5] for hits in whole]
     assert [len(hits) for hits in found] == [5, 5]
     assert await search.dense([corpus], asked, limit=5, among=[]) == [[], []]
 

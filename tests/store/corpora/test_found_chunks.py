@@ -41,7 +41,7 @@ def texts(*contents: str) -> list[SearchableChunk]:
 
 
 def ids(hits: Sequence[Hit]) -> list[int]:
-    return [hit.chunk_id for hit in hits]
+    return [chunk_id for chunk_id, _ in hits]
 
 
 async def test_dense_scores_are_cosines_best_first_in_a_list_for_each_vector(searched: Searched) -> None:
@@ -52,7 +52,7 @@ async def test_dense_scores_are_cosines_best_first_in_a_list_for_each_vector(sea
     ((best, _), *_) = await search.dense([corpus], np.stack([EAST, NORTH]), limit=2)
 
     scores = {3: 1.0, 4: 1.0, 5: 1.0, 2: 0.0, 1: -1.0}
-    assert first == [Hit(chunk_id=id_, score=score) for id_, score in scores.items()]
+    assert first == [*scores.items()]
     assert (ids(second), best) == ([2, 1, 3, 4, 5], first[0])
 
 
@@ -86,7 +86,7 @@ async def test_full_text_finds_the_best_chunks(
     for scorer in scorers:
         found = await search.lexical([corpus], asked, limit=limit, scorer=scorer)
         assert [ids(hits) for hits in found] == expected
-        assert all(hit.score > 0 for hits in found for hit in hits)
+        assert all(score > 0 for hits in found for _, score in hits)
     assert chunks or await search.dense([corpus], np.stack([EAST]), limit=5) == [[]]
 
 
@@ -151,6 +151,6 @@ async def test_tables_and_figures_are_found_with_lines_of_the_work(database: Dat
         ("kettle boiling", f"{FIGURE}\n\nFig. 2: Boiling water"),
     ]:
         ((first, *_),) = await search.lexical([corpus_id], [query], limit=5, scorer="bm25")
-        found = (await works.by_ids(connection, [first.chunk_id]))[first.chunk_id]
+        found = (await works.by_ids(connection, [first[0]]))[first[0]]
 
         assert (query, passage(document.lines, found.start_line, found.end_line)) == (query, shown)

@@ -128,7 +128,7 @@ async def test_imports_and_merges_side_by_side_lose_nothing(wide: Database, monk
         searches = 0
         while not is_done.is_set():
             (hits,) = await search.lexical([corpus.id], ["tea bridge clock"], limit=1000, scorer="bm25")
-            assert len({hit.chunk_id for hit in hits}) == len(hits)
+            assert len({chunk_id for chunk_id, _ in hits}) == len(hits)
             searches += 1
         return searches
 

@@ -167,7 +167,7 @@ async def test_rankings_judgements_and_names_are_read(connection: Connection) ->
     assert (first.key, first.corpus, first.embedding_model) == ("a", "small", "tiny")
     assert first.judgements == {"d1": 1, "d9": 2}
     assert first.retrieved is not None
-    assert [hit.chunk_id for hit in first.retrieved.fused] == [two, one]
+    assert [chunk_id for chunk_id, _ in first.retrieved.fused] == [two, one]
     assert (first.ranker, first.ranking) == ("score-fusion", (one, two))
     assert (first.selected, first.groups) == ((one, two), ((one,),))
     assert first.verdicts is not None
