@@ -61,7 +61,7 @@ def list_command(as_json: bool) -> None:
 
 @corpus_group.command("show")
 @click.argument("name")
-@wanted_options(WorksWanted, "search", "limit", "offset")
+@wanted_options(WorksWanted)
 @json_option
 def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     """Show a corpus and its works, with the jobs that made them of documents.
@@ -154,7 +154,7 @@ _BEGINS = 80
 
 @work.command("chunks")
 @click.argument("work_id", metavar="WORK", type=WORK)
-@wanted_options(ChunksWanted, "heading", "limit", "offset", limit=20)
+@wanted_options(ChunksWanted, limit=20)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
     """List the content chunks of a work, in the order of its text.

@@ -141,7 +141,7 @@ def retry(target: Target, stage: str | None, error_type: str | None, first: str 
 
 @click.command()
 @_TARGET
-@request_options(RunLimits, *RunLimits.model_fields)
+@request_options(RunLimits)
 @json_option
 def resume(target: Target, as_json: bool, **limits: Any) -> None:
     """Continue paused jobs. Limits that are given replace those of the run; failures are counted anew.

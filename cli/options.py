@@ -128,18 +128,20 @@ class _Field(click.ParamType[Any]):
             self.fail(first_problem(error).words, param, ctx)
 
 
-def request_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
-    """Give a command an option for each of these fields of a request, whose values it takes by their names. Help, type
-    and limits are those of the field."""
-    return together(*(_request_option(name, model.model_fields[name], defaults.get(name)) for name in fields))
+def request_options(model: type[Value], *fields: str, without: Sequence[str] = (), **defaults: Any) -> Decorator:
+    """Give a command an option for each of these fields of a request, or for all of them `without` these, whose values
+    it takes by their names. Help, type and limits are those of the field."""
+    chosen = fields or [name for name in model.model_fields if name not in without]
+    return together(*(_request_option(name, model.model_fields[name], defaults.get(name)) for name in chosen))
 
 
-def wanted_options(model: type[Value], *fields: str, **defaults: Any) -> Decorator:
-    """Give a command an option for each of these fields of what is wanted of a list: it takes the value as `wanted`.
-    `defaults` are those of the terminal, where they are not the fields'."""
+def wanted_options(model: type[Value], **defaults: Any) -> Decorator:
+    """Give a command an option for each field of what is wanted of a list: it takes the value as `wanted`. `defaults`
+    are those of the terminal, where they are not the fields'."""
+    fields = model.model_fields
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @request_options(model, *fields, **{name: model.model_fields[name].default for name in fields} | defaults)
+        @request_options(model, **{name: field.default for name, field in fields.items()} | defaults)
         @wraps(command)
         def with_wanted(**options: Any) -> Any:
             return command(wanted=requested(model, **{name: options.pop(name) for name in fields}), **options)

@@ -134,7 +134,7 @@ def query() -> None:
 
 
 @query.command("list")
-@wanted_options(QuestionsWanted, "status", "before", "limit", limit=20)
+@wanted_options(QuestionsWanted, limit=20)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     """List the newest questions, and what each needs next.

@@ -28,7 +28,7 @@ from store.runs import overviews
 from store.views import reported_run
 
 measure_options = together(
-    request_options(Measures, *Measures.model_fields),
+    request_options(Measures),
     request_options(RetrievalMeasures, "cutoff"),
 )
 

@@ -178,7 +178,7 @@ def _is_single(run: Submission) -> bool:
 
 
 @click.command()
-@wanted_options(RunsWanted, "kind", "search", "before", "limit")
+@wanted_options(RunsWanted)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
 def runs(wanted: RunsWanted, as_json: bool) -> None:
     """List the newest runs with the states of their jobs, and for unfinished ones their priority and share.

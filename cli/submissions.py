@@ -69,7 +69,7 @@ search_options = (
         multiple=True,
         help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
     ),
-    request_options(QueryPolicy, "config_preset"),
+    request_options(QueryPolicy, without=("corpus", "corpora", "works", "expand", "use_full_model", "until")),
 )
 
 

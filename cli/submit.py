@@ -40,8 +40,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
-from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
-from schemas.values.runs import RunLimits
+from schemas.values.requests import ParticipantRequest, RunTerms, TagsPolicy
 from services.new_runs import Submitted, webhook_url
 from services.submit import MAX_SAMPLES, Request, chosen_draws, plan_request
 from services.submit import submit as submit_request
@@ -141,13 +140,12 @@ KINDS: dict[str, Kind] = {
         "Participants",
         ("split", "participants"),
         (
-            request_options(ParticipantRequest, "split"),
+            request_options(ParticipantRequest, without=("participants", "modes", "until", "evidence")),
             click.option(
                 "--participants",
                 type=numbers("ID,ID...", "participant numbers", "316,319"),
                 help="These participants instead of a split.",
             ),
-            request_options(ParticipantRequest, "data_set", "references", "limit"),
             click.option("--few-shot-only", is_flag=True, help="Only with references."),
             click.option("--zero-shot-only", is_flag=True, help="Only without references."),
             click.option(
@@ -155,7 +153,6 @@ KINDS: dict[str, Kind] = {
                 type=FILE,
                 help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes.",
             ),
-            request_options(ParticipantRequest, "allow_overlap"),
         ),
         participants_request,
     ),
@@ -189,7 +186,7 @@ KINDS: dict[str, Kind] = {
                 help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list "
                 "of them, or an object with phrases and perhaps id and context_tags.",
             ),
-            request_options(TagsRequest, "vocabulary", "allow_nsfw"),
+            request_options(TagsPolicy, without=("until",)),
             click.option(
                 "--context-tags", metavar="TAG,TAG...", help="Those that are chosen already, as context of all."
             ),
@@ -226,7 +223,7 @@ class _Submit(click.Command):
 @request_options(ParticipantRequest, "until")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
-@request_options(RunLimits, *RunLimits.model_fields)
+@request_options(RunTerms, without=("after_run_id",))
 @click.option("--name", metavar="NAME", help="Name of the run, which no other run has; commands take it for RUN.")
 @click.option(
     "--priority",
@@ -241,7 +238,6 @@ class _Submit(click.Command):
     type=RUN,
     help="Begin when this run has succeeded; all jobs are cancelled if one of its jobs does not succeed.",
 )
-@request_options(RunTerms, "notify_url", "batch_hours")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."

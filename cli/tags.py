@@ -124,7 +124,7 @@ def list_command(as_json: bool) -> None:
 
 @vocabulary.command("tags")
 @click.argument("name")
-@wanted_options(TagsWanted, "search", "limit", "offset", limit=20)
+@wanted_options(TagsWanted, limit=20)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
     """List the tags of a vocabulary, the most used first.
