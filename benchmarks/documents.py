@@ -181,8 +181,8 @@ def _markdown(file: Path) -> str:
     """The markdown that a document becomes."""
     content = file.read_bytes()
     converted = asyncio.run(convert(content, format_of(content, file.name), _LIMITS))
-    repairs = repair_by_rules(outline(converted.markdown, converted.toc).headings)
-    return sanitise(converted.markdown, repairs, converted.page_lines)[0]
+    repaired = repair_by_rules(outline(converted.markdown, converted.toc).headings)
+    return sanitise(converted.markdown, repaired, converted.page_lines)[0]
 
 
 def _known_of(markdown: str) -> tuple[Outline, str]:

@@ -21,10 +21,10 @@ from cli.output import (
 )
 from cli.sheets import print_listing, rows_drawing
 from schemas.full_text import language_words
-from schemas.values.documents import CorpusView
+from schemas.values.documents import CorpusView, Heading
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
-from services.documents import OutlineHeading, document_text, document_view
+from services.documents import document_text, document_view
 from services.listings import corpora_table, works_table
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
@@ -236,7 +236,7 @@ def _in_words(value: Any) -> str:
     return str(value)
 
 
-def _row(heading: OutlineHeading) -> Sequence[object]:
+def _row(heading: Heading) -> Sequence[object]:
     text = heading.text
     if heading.repaired_text not in (None, text):
         text = f"{heading.repaired_text} (was {text})"

@@ -50,14 +50,14 @@ async def run_convert(work: Work) -> ConvertedDocument:
 async def run_outline(work: Work) -> DocumentOutline:
     """The headings of the chosen variant beside the document's own table of contents."""
     converted = await work.output(ConvertedDocument)
-    return await asyncio.to_thread(outline, converted.markdown, converted.toc)
+    return await asyncio.to_thread(outline, converted.markdown, converted.toc, converted.page_lines)
 
 
 async def run_repair(work: Work) -> RepairedTitles:
     """What becomes of each heading. A model whose replies cannot be used fails the job."""
     headings = (await work.output(DocumentOutline)).headings
     if work.settings.ragq.repair_by == "rules":
-        return RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES)
+        return RepairedTitles(headings=repair_by_rules(headings), by=DecidedBy.RULES)
     toc = (await work.output(ConvertedDocument)).toc
     template = (await work.template(TemplateTag.TITLE_REPAIR)).text
     return await repair_by_model(headings, toc, template=template, chat=work.chat, settings=work.settings)
@@ -66,10 +66,10 @@ async def run_repair(work: Work) -> RepairedTitles:
 async def run_sanitise(work: Work) -> SanitisedDocument:
     """The document with its repairs: the markdown that becomes the work."""
     converted = await work.output(ConvertedDocument)
-    repaired = await work.output(RepairedTitles)
-    markdown, pages = await asyncio.to_thread(sanitise, converted.markdown, repaired.repairs, converted.page_lines)
+    repaired = (await work.output(RepairedTitles)).headings
+    markdown, pages, headings = await asyncio.to_thread(sanitise, converted.markdown, repaired, converted.page_lines)
     content_hash = sha256(markdown.encode()).hexdigest()
-    return SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages)
+    return SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages, headings=headings)
 
 
 async def run_select(work: Work) -> SelectedSections:
@@ -77,7 +77,7 @@ async def run_select(work: Work) -> SelectedSections:
     markdown = (await work.output(SanitisedDocument)).markdown
     found = await asyncio.to_thread(sections_of, markdown)
     if work.settings.ragq.select_by == "rules":
-        return SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES)
+        return SelectedSections(skipped=select_by_rules(found), by=DecidedBy.RULES)
     template = (await work.template(TemplateTag.SECTION_SELECTION)).text
     return await select_by_model(found, template=template, chat=work.chat, settings=work.settings)
 
@@ -101,7 +101,7 @@ async def run_cut(work: Work) -> CutDocument:
         corpus = await work.database.ask(corpora.take_language, inputs["corpus_id"], language)
     cut = cutting(corpus, searches_tables=work.settings.ragq.search_tables)
     found = await asyncio.to_thread(cut, document, fields.title)
-    kept, skipped = selected_chunks(found, selected.selections)
+    kept, skipped = selected_chunks(found, selected.skipped)
     new = NewWork(
         bibliography=fields,
         source_path=inputs["source_path"],

@@ -92,7 +92,7 @@ async def run_page(
         progress = await run_state(connection, run_id)
         view = await with_origin(connection, view)
         overview = view.run
-        documents = await works.lines(connection, job_ids) if overview.kind == "work" else {}
+        documents = await works.documents(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
         judged = await evaluations.of_run(connection, run_id) if overview.kind == "query" else ()
         scores = await run_scores(connection, run_id)
@@ -133,7 +133,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId) -> Response:
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
         run = await overviews.get(connection, job.run_id)
-        document = (await works.lines(connection, [job_id])).get(job_id)
+        document = (await works.documents(connection, [job_id])).get(job_id)
     outputs = {stage: _output(job, stage) for stage in job.current}
     return page(
         request,

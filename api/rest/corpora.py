@@ -9,12 +9,12 @@ from api.context import Context
 from api.parameters import Body, PathId, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import CorpusView, ListedChunks, ListedWorks, WorkView
+from schemas.values.documents import CorpusView, DocumentView, ListedChunks, ListedWorks, WorkView
 from schemas.values.requests import ChunksWanted, ImportRequest, WorksWanted
 from services import documents
 from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
-from services.documents import DocumentView, document_view
+from services.documents import document_view
 from services.imports import Imported
 from stages.documents.outline import MOST_CHARS
 from store.corpora import corpora, works

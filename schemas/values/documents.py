@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, computed_field, model_validator
 
-from schemas.statuses import VectorStatus
+from schemas.statuses import JobStatus, StageStatus, VectorStatus
 from schemas.values.base import Embedded, Text, Value, whole
 from schemas.values.chat import ReaskReason
 
@@ -44,25 +44,6 @@ class ConvertedDocument(Value):
     authors: str | None = None
 
 
-class Heading(Value):
-    """A heading of a document."""
-
-    line: int = Field(examples=[12])
-    """Of the converted markdown, from 1; names the heading in a repair."""
-    level: int = Field(examples=[3])
-    text: str = Field(repr=False, examples=["2.1 Oxidation"])
-    toc_level: int | None = Field(default=None, examples=[2])
-    """The level in the document's own table of contents; null where it has no such entry."""
-
-
-class DocumentOutline(Value):
-    """Stage `outline`: the headings, beside the document's own table of contents."""
-
-    headings: tuple[Heading, ...]
-    missing: tuple[TocEntry, ...] = ()
-    """Entries of the table of contents that no heading has."""
-
-
 class DecidedBy(StrEnum):
     """Who decided about the headings of a document."""
 
@@ -85,16 +66,42 @@ class RepairAction(StrEnum):
     H4 = "H4"
 
 
-class Repair(Value):
-    """What becomes of the heading at a line."""
+class Heading(Value):
+    """A heading of a document, and what became of it so far."""
 
-    line: int
-    action: RepairAction
-    text: str = Field(repr=False)
+    line: int = Field(examples=[12])
+    """Of the converted markdown, from 1; names the heading in a repair."""
+    level: int = Field(examples=[3])
+    text: str = Field(repr=False, examples=["2.1 Oxidation"])
+    toc_level: int | None = Field(default=None, examples=[2])
+    """The level in the document's own table of contents; null where it has no such entry."""
+    page: int | None = Field(default=None, examples=[31])
+    """From 1; null in formats without pages."""
+    action: RepairAction | None = Field(default=None, examples=["H2"])
+    """What stage `repair` did; null before that is stored."""
+    repaired_level: int | None = Field(default=None, examples=[2])
+    """The level in the work; null for a heading that is removed, and before it is repaired."""
+    repaired_text: str | None = Field(default=None, repr=False, examples=["2.1 Oxidation"])
+    """The words in the work, likewise."""
+    work_line: int | None = Field(default=None, examples=[12])
+    """Its line in the sanitised markdown, once that is stored; names the heading in a selection."""
+    embeds: bool | None = None
+    """Whether its section is embedded; null before that is selected, and for a heading that is removed."""
+    reason: str | None = Field(default=None, examples=["an index"])
+    """Why its section is skipped."""
 
-    def level(self, own: int) -> int:
-        """The level of the heading in the work; `own` is that of the converted document."""
-        return own if self.action is RepairAction.NO_CHANGE else int(self.action.value[1])
+    @property
+    def disagrees(self) -> bool:
+        """The table of contents gives it another level than the document has in the end."""
+        return self.toc_level not in (None, self.repaired_level or self.level)
+
+
+class DocumentOutline(Value):
+    """Stage `outline`: the headings, beside the document's own table of contents."""
+
+    headings: tuple[Heading, ...]
+    missing: tuple[TocEntry, ...] = ()
+    """Entries of the table of contents that no heading has."""
 
 
 class DecidedHeadings(Value):
@@ -107,9 +114,9 @@ class DecidedHeadings(Value):
 
 
 class RepairedTitles(DecidedHeadings):
-    """Stage `repair`: one repair for each heading, in the order of the lines."""
+    """Stage `repair`: the headings, each with its repair."""
 
-    repairs: tuple[Repair, ...]
+    headings: tuple[Heading, ...]
 
 
 class SanitisedDocument(Value):
@@ -118,6 +125,8 @@ class SanitisedDocument(Value):
     markdown: str = Field(repr=False)
     content_hash: str
     page_lines: tuple[int, ...] = ()
+    headings: tuple[Heading, ...]
+    """With their lines in it."""
 
 
 class SelectionAction(StrEnum):
@@ -127,20 +136,11 @@ class SelectionAction(StrEnum):
     VECTORIZE = "VECTORIZE"
 
 
-class Selection(Value):
-    """Whether the section of a heading is embedded."""
-
-    line: int
-    """Of the sanitised markdown, from 1."""
-    embeds: bool
-    reason: str | None = None
-    """Why it is skipped; None where it is not."""
-
-
 class SelectedSections(DecidedHeadings):
-    """Stage `select`: one selection for each section, in the order of the lines."""
+    """Stage `select`: the sections that are not embedded."""
 
-    selections: tuple[Selection, ...]
+    skipped: dict[int, str]
+    """Why, by the lines of their headings in the sanitised markdown."""
 
 
 class CutDocument(Value):
@@ -421,8 +421,8 @@ class ListedChunks(Value):
     """The `offset` of the next part; null in the last one."""
 
 
-class DocumentLine(Value):
-    """A document on its way to a work."""
+class DocumentView(Value):
+    """A document on its way to a work: its job, what the stages found, and its headings."""
 
     job_id: int | None = Field(default=None, examples=[34])
     """Null for a work that no stored job made; its headings are those of the stored markdown."""
@@ -441,3 +441,39 @@ class DocumentLine(Value):
     chunks: int | None = Field(default=None, examples=[940])
     """Chunks that were to be embedded."""
     skipped_chunks: int | None = Field(default=None, examples=[12])
+    run_id: int | None = Field(default=None, examples=[12])
+    status: JobStatus | None = Field(default=None, examples=["succeeded"])
+    stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
+    """The status of each stage, in the order of the chain."""
+    converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
+    headings_by: str | None = Field(default=None, examples=["document: it has its own headings"])
+    """What they were found by, and why: by the `outline` of a PDF, the `style` of its fonts, or in the `document`."""
+    left_out_lines: int | None = Field(default=None, examples=[150])
+    """Headers, footers, page numbers and a printed table of contents, which the markdown has not."""
+    pages_without_text: tuple[int, ...] | None = Field(default=None, examples=[(3,)])
+    """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
+    repaired_by: DecidedBy | None = Field(default=None, examples=["rules"])
+    selected_by: DecidedBy | None = Field(default=None, examples=["rules"])
+    model: str | None = None
+    """The model that decided, where one did."""
+    headings: tuple[Heading, ...] = ()
+    missing: tuple[TocEntry, ...] = ()
+    """Entries of the table of contents that no heading has."""
+
+    @computed_field(examples=[4])  # type: ignore[prop-decorator]
+    @property
+    def changed(self) -> int:
+        """Headings that stage `repair` did not leave as they were."""
+        return sum(heading.action not in (None, RepairAction.NO_CHANGE) for heading in self.headings)
+
+    @computed_field(examples=[2])  # type: ignore[prop-decorator]
+    @property
+    def skipped(self) -> int:
+        """Headings whose sections are not embedded."""
+        return sum(heading.embeds is False for heading in self.headings)
+
+    @computed_field(examples=[1])  # type: ignore[prop-decorator]
+    @property
+    def disagreements(self) -> int:
+        """Headings of another level than in the table of contents, and entries of it without a heading."""
+        return len(self.missing) + sum(heading.disagrees for heading in self.headings)

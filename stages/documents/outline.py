@@ -5,6 +5,7 @@ import re
 import unicodedata
 import zipfile
 import zlib
+from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Sequence
 from enum import StrEnum
@@ -136,7 +137,7 @@ def without_number(title: str) -> str:
     return title if number is None else title[number.end() :]
 
 
-def outline(markdown: str, toc: Sequence[TocEntry]) -> DocumentOutline:
+def outline(markdown: str, toc: Sequence[TocEntry], page_lines: Sequence[int] = ()) -> DocumentOutline:
     """The headings of the markdown, each with the level of the first entry of its title that is still free."""
     free: dict[str, deque[int]] = defaultdict(deque)
     for place, entry in enumerate(toc):
@@ -146,13 +147,13 @@ def outline(markdown: str, toc: Sequence[TocEntry]) -> DocumentOutline:
         if block.kind is not BlockKind.HEADING:
             continue
         places = free[title_key(without_number(block.text))]
-        found = places.popleft() if places else None
         headings.append(
             Heading(
                 line=block.start_line,
                 level=block.level,
                 text=" ".join(block.text.split()),
-                toc_level=None if found is None else toc[found].level,
+                toc_level=toc[places.popleft()].level if places else None,
+                page=bisect_right(page_lines, block.start_line) or None,
             )
         )
     missing = tuple(toc[place] for place in sorted(chain.from_iterable(free.values())))

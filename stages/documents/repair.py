@@ -7,7 +7,7 @@ from typing import Final
 
 from schemas.errors import ReplyShapeError
 from schemas.settings.run import RunSettings
-from schemas.values.documents import Heading, Repair, RepairAction, RepairedTitles, TocEntry
+from schemas.values.documents import Heading, RepairAction, RepairedTitles, TocEntry
 from stages.corpora.blocks import Block, BlockKind, lines_of, read_markdown
 from stages.documents.outline import ask_in_parts, heading_lines
 from stages.ports import ChatModel
@@ -22,8 +22,8 @@ _BOXES: Final = frozenset(("note", "tip", "hint", "important", "warning", "cauti
 """Titles of boxes within the text of a section."""
 
 
-def repair_by_rules(headings: Sequence[Heading]) -> tuple[Repair, ...]:
-    """A repair for each heading.
+def repair_by_rules(headings: Sequence[Heading]) -> tuple[Heading, ...]:
+    """The headings, each with its repair.
 
     A heading without a letter or digit, one that is too long, and one of a box that the table of contents does not have
     (`Note`, `Tip`) are removed. Where the document has a table of contents that half of the headings are in, its levels
@@ -31,12 +31,12 @@ def repair_by_rules(headings: Sequence[Heading]) -> tuple[Repair, ...]:
     """
     agreed = [heading for heading in headings if heading.toc_level is not None]
     by_toc = len(agreed) * 2 >= len(headings)
-    repairs: list[Repair] = []
+    repaired: list[Heading] = []
     around: list[int] = []
     for heading in headings:
         is_box = heading.toc_level is None and heading.text.casefold().rstrip(":") in _BOXES
         if is_box or not any(map(str.isalnum, heading.text)) or len(heading.text) > LONGEST_TITLE:
-            repairs.append(Repair(line=heading.line, action=RepairAction.REMOVE, text=heading.text[:LONGEST_TITLE]))
+            repaired.append(_repaired(heading, RepairAction.REMOVE))
             continue
         wanted = heading.toc_level if by_toc and heading.toc_level is not None else heading.level
         while around and around[-1] >= wanted:
@@ -44,32 +44,50 @@ def repair_by_rules(headings: Sequence[Heading]) -> tuple[Repair, ...]:
         around.append(wanted)
         level = min(len(around), DEEPEST)
         action = RepairAction.NO_CHANGE if level == heading.level else RepairAction(f"H{level}")
-        repairs.append(Repair(line=heading.line, action=action, text=heading.text))
-    return tuple(repairs)
+        repaired.append(_repaired(heading, action))
+    return tuple(repaired)
 
 
-def sanitise(markdown: str, repairs: Sequence[Repair], page_lines: Sequence[int]) -> tuple[str, tuple[int, ...]]:
-    """The markdown with its headings repaired, and the line at which each page begins there. REMOVE leaves the heading
-    out. H1 to H4 write it at that level, NO_CHANGE at its own; both with the repair's text, and with the markup of the
-    heading's words where these are the repair's."""
+def _repaired(heading: Heading, action: RepairAction, text: str = "") -> Heading:
+    """The heading with its repair; without a text it keeps its words."""
+    level: int | None = heading.level
+    if action is not RepairAction.NO_CHANGE:
+        level = None if action is RepairAction.REMOVE else int(action.value[1])
+    repair = {"repaired_level": level, "repaired_text": None if level is None else text or heading.text}
+    return heading.model_copy(update={"action": action, **repair})
+
+
+def sanitise(
+    markdown: str, headings: Sequence[Heading], page_lines: Sequence[int]
+) -> tuple[str, tuple[int, ...], tuple[Heading, ...]]:
+    """The markdown with its headings repaired, and where each page and each heading begins there. REMOVE leaves the
+    heading out. The others are written at their level, with the repaired text, and with the markup of the heading's
+    words where the repair kept these."""
     lines = lines_of(markdown)
-    by_line = {repair.line: repair for repair in repairs}
+    by_line = {heading.line: heading for heading in headings}
     dropped: list[int] = []
     for block in read_markdown(markdown).blocks:
-        repair = by_line.get(block.start_line)
-        if block.kind is not BlockKind.HEADING or repair is None:
+        heading = by_line.get(block.start_line)
+        if block.kind is not BlockKind.HEADING or heading is None:
             continue
         covered = range(block.start_line, block.end_line + 1)
-        if repair.action is RepairAction.REMOVE:
+        if heading.repaired_level is None:
             dropped += covered
             continue
-        written = _written(lines, block) if " ".join(block.text.split()) == repair.text else repair.text
-        lines[block.start_line - 1] = f"{'#' * repair.level(block.level)} {written}".rstrip()
+        written = _written(lines, block) if heading.repaired_text == heading.text else heading.repaired_text
+        lines[block.start_line - 1] = f"{'#' * heading.repaired_level} {written}".rstrip()
         dropped += covered[1:]
     gone = set(dropped)
     kept = [line for number, line in enumerate(lines, start=1) if number not in gone]
-    pages = tuple(first - bisect_left(dropped, first) for first in page_lines)
-    return "\n".join(kept) + "\n", pages
+
+    def moved(line: int) -> int:
+        return line - bisect_left(dropped, line)
+
+    placed = tuple(
+        heading.model_copy(update={"work_line": None if heading.repaired_level is None else moved(heading.line)})
+        for heading in headings
+    )
+    return "\n".join(kept) + "\n", tuple(map(moved, page_lines)), placed
 
 
 def _written(lines: Sequence[str], block: Block) -> str:
@@ -88,12 +106,15 @@ _NONE: Final = "There are none."
 
 
 def repair_prompt(
-    headings: Sequence[Heading], toc: Sequence[TocEntry], *, template: str, before: Sequence[Repair] = ()
+    headings: Sequence[Heading], toc: Sequence[TocEntry], *, template: str, before: Sequence[Heading] = ()
 ) -> str:
-    """The prompt for these headings, also for an external model. `before` are the repairs of those above them."""
+    """The prompt for these headings, also for an external model. `before` are those above them, repaired."""
     written = "\n".join(f"{heading.line} : H{heading.level} : {heading.text}" for heading in headings)
     contents = "\n".join(f"{'  ' * (entry.level - 1)}{entry.title}" for entry in toc)
-    above = "\n".join(f"{repair.line} : {repair.action} : {repair.text}" for repair in before[-_HEADINGS_BEFORE:])
+    above = "\n".join(
+        f"{heading.line} : {heading.action} : {heading.repaired_text or heading.text[:LONGEST_TITLE]}"
+        for heading in before[-_HEADINGS_BEFORE:]
+    )
     values = {
         "headings": fenced("headings", written),
         "contents": fenced("contents", contents, max_chars=_CONTENTS_CHARS) if contents else _NONE,
@@ -116,36 +137,28 @@ async def repair_by_model(
         read=repair_by_reply,
         form=f"one line for each heading, NUMBER : {'|'.join(RepairAction)} : TEXT, and nothing else",
     )
-    return RepairedTitles(**dict(decided), repairs=tuple(chain(*found)))
+    return RepairedTitles(**dict(decided), headings=tuple(chain(*found)))
 
 
-def repair_by_reply(raw: str, headings: Sequence[Heading], former: Sequence[Repair] = ()) -> tuple[Repair, ...]:
-    """The repair that a reply gives each heading; one without words leaves its own, one without a line the former one.
-    Raises ReplyShapeError as `heading_lines` does, for a heading without a line and a former repair, and for words that
-    are no title."""
-    texts = {heading.line: heading.text for heading in headings}
-    found = {repair.line: repair for repair in former}
-    for line, words in heading_lines(raw, words=list(RepairAction), headings=texts).items():
-        found[line] = _repair(line, texts[line], *words)
-    if missing := [line for line in texts if line not in found]:
+def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Heading, ...]:
+    """The headings, each with the repair that a reply gives it; one without words leaves its own, and a heading without
+    a line keeps the repair that it has. Raises ReplyShapeError as `heading_lines` does, for a heading without a line
+    and a repair, and for words that are no title."""
+    found = {heading.line: heading for heading in headings}
+    for line, (word, text) in heading_lines(raw, words=list(RepairAction), headings=found).items():
+        found[line] = _repaired(found[line], RepairAction(word), text)
+    if missing := [line for line, heading in found.items() if heading.action is None]:
         raise ReplyShapeError(raw, f"it has no line for the headings {listed(missing)}")
-    if unusable := [line for line in texts if not _is_usable(found[line])]:
+    if unusable := [line for line, heading in found.items() if not _is_usable(heading)]:
         raise ReplyShapeError(
             raw,
             f"the words of the headings {listed(unusable)} are no title: they have no letter or digit, a character "
             f"that no text has, or more than {LONGEST_TITLE} characters",
         )
-    return tuple(found[line] for line in texts)
+    return tuple(found.values())
 
 
-def _is_usable(repair: Repair) -> bool:
+def _is_usable(heading: Heading) -> bool:
     """Whether what is left of a heading is a title."""
-    text = repair.text
-    is_title = any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text)
-    return repair.action is RepairAction.REMOVE or is_title
-
-
-def _repair(line: int, own: str, word: str, text: str) -> Repair:
-    action = RepairAction(word)
-    words = own[:LONGEST_TITLE] if action is RepairAction.REMOVE else " ".join(text.split()) or own
-    return Repair(line=line, action=action, text=words)
+    text = heading.repaired_text
+    return text is None or (any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text))

@@ -1,12 +1,12 @@
 """Which sections of a document are embedded: those that somebody would ask about."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
 from schemas.settings.run import RunSettings
 from schemas.statuses import VectorStatus
-from schemas.values.documents import CutChunk, DecidedBy, SelectedSections, Selection, SelectionAction
+from schemas.values.documents import CutChunk, DecidedBy, Heading, SelectedSections, SelectionAction
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import Section, sections
 from stages.documents.outline import ask_in_parts, heading_lines, title_key, without_number
@@ -35,28 +35,37 @@ def sections_of(markdown: str) -> list[Section]:
     return sections(read_markdown(markdown), title="")
 
 
-def select_by_rules(found: Sequence[Section]) -> tuple[Selection, ...]:
-    """A selection for each section, in order: by its title. A section inside a skipped one is skipped too."""
+def select_by_rules(found: Sequence[Section]) -> dict[int, str]:
+    """The sections that are skipped, by their lines, with the reason: by their titles, and those inside them."""
     reasons: list[str | None] = []
     for section in found:
         around = None if section.parent is None else reasons[section.parent]
         title = section.path[-1] if section.path else ""
         reasons.append(around or SKIPPED_TITLES.get(title_key(without_number(title))))
-    return _selections(found, reasons)
+    return _skipped(found, reasons)
 
 
-def selected_chunks(chunks: Sequence[CutChunk], selections: Sequence[Selection]) -> tuple[list[CutChunk], int]:
-    """The chunks of all sections, and how many of sections that are not selected no longer wait for a vector."""
-    skipped_lines = {selection.line for selection in selections if not selection.embeds}
+def selected_chunks(chunks: Sequence[CutChunk], skipped: Collection[int]) -> tuple[list[CutChunk], int]:
+    """The chunks of all sections, and how many of skipped ones, named by their lines, no longer wait for a vector."""
     kept: list[CutChunk] = []
-    skipped = 0
+    left_out = 0
     for chunk in chunks:
         section = chunk if chunk.parent is None else chunks[chunk.parent]
-        if chunk.vector_status is VectorStatus.TO_VEC and section.start_line in skipped_lines:
+        if chunk.vector_status is VectorStatus.TO_VEC and section.start_line in skipped:
             chunk = chunk.model_copy(update={"vector_status": VectorStatus.NO_VEC})
-            skipped += 1
+            left_out += 1
         kept.append(chunk)
-    return kept, skipped
+    return kept, left_out
+
+
+def with_selection(headings: Iterable[Heading], skipped: Mapping[int, str]) -> tuple[Heading, ...]:
+    """The headings that are in the work, each with what is selected of it, and the others."""
+    return tuple(
+        heading
+        if (line := heading.work_line) is None
+        else heading.model_copy(update={"embeds": line not in skipped, "reason": skipped.get(line)})
+        for heading in headings
+    )
 
 
 HEADINGS_OF_A_CALL: Final = 200
@@ -96,14 +105,13 @@ async def select_by_model(
         form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
     )
     decisions = dict(chain.from_iterable(part.items() for part in found))
-    selections = propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL])
-    return SelectedSections(**dict(decided), selections=selections)
+    return SelectedSections(**dict(decided), skipped=propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL]))
 
 
 def select_by_reply(
-    raw: str, sections: Sequence[Section], *, by: DecidedBy, former: Sequence[Selection] = ()
-) -> tuple[Selection, ...]:
-    """The selections that a reply gives, as `propagated` does. Raises ReplyShapeError for one that `heading_lines`
+    raw: str, sections: Sequence[Section], *, by: DecidedBy, former: Mapping[int, str] | None = None
+) -> dict[int, str]:
+    """The sections that a reply skips, as `propagated` gives them. Raises ReplyShapeError for one that `heading_lines`
     cannot read."""
     return propagated(sections, decisions_of(raw, with_headings(sections)), reason=REASONS[by], former=former)
 
@@ -115,11 +123,11 @@ def decisions_of(raw: str, sections: Sequence[Section]) -> dict[int, bool]:
 
 
 def propagated(
-    sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str, former: Sequence[Selection] = ()
-) -> tuple[Selection, ...]:
-    """A selection for each section. One without a decision is skipped inside a skipped one, and embedded elsewhere; but
-    one of `former` selections stays, unless it is inside a section with a decision. Every section around an embedded
-    one is embedded."""
+    sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str, former: Mapping[int, str] | None = None
+) -> dict[int, str]:
+    """The sections that are skipped, by their lines, with the reason. One without a decision is skipped inside a
+    skipped one, and embedded elsewhere; but after a `former` selection it stays as it was, unless it is inside a
+    section with a decision. Every section around an embedded one is embedded."""
     reasons: list[str | None] = []
     decided: set[int] = set()
     for place, section in enumerate(sections):
@@ -127,21 +135,18 @@ def propagated(
         if section.start_line in decisions:
             reasons.append(None if decisions[section.start_line] else reason)
             decided.add(place)
-        elif former and around not in decided:
-            reasons.append(former[place].reason)
+        elif former is not None and around not in decided:
+            reasons.append(former.get(section.start_line))
         else:
             reasons.append(None if around is None else reasons[around])
             decided.add(place)
-    return _selections(sections, reasons)
+    return _skipped(sections, reasons)
 
 
-def _selections(sections: Sequence[Section], reasons: list[str | None]) -> tuple[Selection, ...]:
+def _skipped(sections: Sequence[Section], reasons: list[str | None]) -> dict[int, str]:
     for section, reason in zip(sections, list(reasons), strict=True):
         around = section.parent
         while reason is None and around is not None:
             reasons[around] = None
             around = sections[around].parent
-    return tuple(
-        Selection(line=section.start_line, embeds=reason is None, reason=reason)
-        for section, reason in zip(sections, reasons, strict=True)
-    )
+    return {section.start_line: why for section, why in zip(sections, reasons, strict=True) if why is not None}

@@ -11,7 +11,7 @@ from schemas.statuses import VectorStatus
 from schemas.values.documents import (
     Bibliography,
     CorpusChunk,
-    DocumentLine,
+    DocumentView,
     ListedChunks,
     ListedWork,
     ListedWorks,
@@ -308,29 +308,35 @@ def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
 
 
 # A job keeps the work that it made until the file of that work is imported again.
-LINES = """
-SELECT j.id AS job_id, j.inputs ->> 'name' AS name, p.name AS corpus, length(o.content) AS size,
-       c.output ->> 'format' AS format, (c.output ->> 'pages')::integer AS pages, w.id AS work_id, w.title,
+DOCUMENTS = """
+SELECT j.id AS job_id, j.run_id, j.status, j.inputs ->> 'name' AS name, p.name AS corpus, length(o.content) AS size,
+       c.*, w.id AS work_id, w.title, r.output ->> 'by' AS repaired_by, s.output ->> 'by' AS selected_by,
+       coalesce(r.output ->> 'model', s.output ->> 'model') AS model,
        jsonb_array_length(k.output -> 'chunk_ids') AS chunks, (k.output ->> 'skipped_chunks')::integer AS skipped_chunks
 FROM job AS j
 LEFT JOIN corpus AS p ON p.id = (j.inputs ->> 'corpus_id')::bigint
 LEFT JOIN original AS o ON o.hash = j.inputs ->> 'original'
-LEFT JOIN current_attempt AS c ON c.job_id = j.id AND c.stage = 'convert' AND c.status = 'done'
+LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'convert' AND a.status = 'done'
+LEFT JOIN LATERAL jsonb_to_record(a.output) AS c (
+    format text, pages integer, converter text, headings_by text, left_out_lines integer, pages_without_text jsonb
+) ON true
+LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'repair' AND r.status = 'done'
+LEFT JOIN current_attempt AS s ON s.job_id = j.id AND s.stage = 'select' AND s.status = 'done'
 LEFT JOIN current_attempt AS k ON k.job_id = j.id AND k.stage = 'cut' AND k.status = 'done'
 LEFT JOIN works AS w ON w.id = (k.output ->> 'work_id')::bigint AND w.original_hash = j.inputs ->> 'original'
 WHERE j.kind = 'work' AND j.id = ANY($1::bigint[])
 """
 
 
-async def lines(connection: Connection, job_ids: Sequence[int]) -> dict[int, DocumentLine]:
-    """The documents of jobs, by the id of the job; jobs of other kinds are absent."""
-    return {row["job_id"]: DocumentLine(**row) for row in await connection.fetch(LINES, list(job_ids))}
+async def documents(connection: Connection, job_ids: Sequence[int]) -> dict[int, DocumentView]:
+    """The documents of jobs without their headings, by the id of the job; jobs of other kinds are absent."""
+    return {row["job_id"]: DocumentView(**row) for row in await connection.fetch(DOCUMENTS, list(job_ids))}
 
 
-DOCUMENTS = "SELECT source_path FROM works WHERE corpus_id = ANY($1::bigint[])"
+SOURCES = "SELECT source_path FROM works WHERE corpus_id = ANY($1::bigint[])"
 
 
 async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set[str]:
     """The works of corpora, as judgements name them."""
-    works = await connection.fetch(DOCUMENTS, list(corpus_ids))
+    works = await connection.fetch(SOURCES, list(corpus_ids))
     return {document_name(row["source_path"]) for row in works}

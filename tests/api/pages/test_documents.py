@@ -44,9 +44,9 @@ async def test_a_changed_heading_is_an_attempt_and_others_are_left(
 
     assert reply.headers["location"] == f"/documents/{job}?show=outline&saved=headings"
     repaired = await library.output(job, RepairedTitles)
-    assert (repaired.by, [(one.action, one.text) for one in repaired.repairs]) == (
+    assert (repaired.by, [(one.action, one.repaired_text) for one in repaired.headings]) == (
         DecidedBy.USER,
-        [("NO_CHANGE", "Tea"), ("H2", "Green & brown"), ("REMOVE", "References")],
+        [("NO_CHANGE", "Tea"), ("H2", "Green & brown"), ("REMOVE", None)],
     )
     await library.run(job)
     assert "Green &amp; brown <del>Leaves</del>" in (await see(client, f"/documents/{job}")).text

@@ -158,7 +158,6 @@ async def test_a_document_is_shown_by_its_job_and_unusable_replies_are_problems(
         "text": "Leaves",
         "page": None,
         "toc_level": None,
-        "disagrees": False,
         "action": "H2",
         "repaired_level": 2,
         "repaired_text": "Leaves",

@@ -1,12 +1,12 @@
 """Headings and sections decided by replies: what is read, what is refused, and what follows for other sections."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import pytest
 
 from schemas.errors import ReplyShapeError
 from schemas.values.chat import ChatCall, ReaskReason
-from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
+from schemas.values.documents import DecidedBy, Heading, RepairAction
 from stages.documents.outline import outline
 from stages.documents.repair import HEADINGS_OF_A_CALL, repair_by_model, repair_by_reply, sanitise
 from stages.documents.select import sections_of, select_by_model, select_by_reply, select_by_rules
@@ -20,10 +20,16 @@ HEADINGS = (
     Heading(line=5, level=1, text="Page 7"),
 )
 REPLY = "1 : NO_CHANGE : Tea\n3 : H2 : 1.1 Leaves: green\n5 : REMOVE : Page 7\n"
+
+
+def repaired(place: int, action: RepairAction, level: int | None, text: str | None) -> Heading:
+    return HEADINGS[place].model_copy(update={"action": action, "repaired_level": level, "repaired_text": text})
+
+
 REPAIRS = (
-    Repair(line=1, action=RepairAction.NO_CHANGE, text="Tea"),
-    Repair(line=3, action=RepairAction.H2, text="1.1 Leaves: green"),
-    Repair(line=5, action=RepairAction.REMOVE, text="Page 7"),
+    repaired(0, RepairAction.NO_CHANGE, 1, "Tea"),
+    repaired(1, RepairAction.H2, 2, "1.1 Leaves: green"),
+    repaired(2, RepairAction.REMOVE, None, None),
 )
 BOOK = "# Tea\n\nA drink.\n\n## Leaves\n\nGreen.\n\n### Black\n\nBrown.\n\n## References\n\nLeaf 3.\n\n### A\n\n2.\n"
 SECTIONS = sections_of(BOOK)
@@ -64,10 +70,10 @@ def test_a_reply_that_cannot_be_used_is_refused_without_its_words(reply: str, pr
 async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_cannot_be_used() -> None:
     chat = replying("I cannot.", REPLY)
 
-    repaired = await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
+    found = await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
 
-    assert (repaired.repairs, repaired.by, repaired.model) == (REPAIRS, DecidedBy.MODEL, "m")
-    assert repaired.reasks == (ReaskReason.SCHEMA_VALIDATION,)
+    assert (found.headings, found.by, found.model) == (REPAIRS, DecidedBy.MODEL, "m")
+    assert found.reasks == (ReaskReason.SCHEMA_VALIDATION,)
     assert "have not the form" in chat.calls[1].messages[-1].content
 
 
@@ -80,35 +86,37 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
         return "\n".join(f"{heading.line} : H2 : {heading.text}" for heading in asked)
 
     chat = ScriptedChat(answer)
-    repaired = await repair_by_model(headings, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
+    found = await repair_by_model(headings, (), template=REPAIR_TEMPLATE, chat=chat, settings=SETTINGS)
 
-    assert [repair.line for repair in repaired.repairs] == [heading.line for heading in headings]
+    assert [heading.line for heading in found.headings] == [heading.line for heading in headings]
     assert [call.purpose for call in chat.calls] == ["repair headings 1 to 100", "repair headings 101 to 101"]
     assert f"\n{HEADINGS_OF_A_CALL} : H2 : Part {HEADINGS_OF_A_CALL}\n" in chat.calls[1].messages[-1].content
 
 
 def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None:
-    assert repair_by_reply("3 : H3\n5 : H1 : Pot  tea ", HEADINGS, REPAIRS) == (
+    assert repair_by_reply("3 : H3\n5 : H1 : Pot  tea ", REPAIRS) == (
         REPAIRS[0],
-        Repair(line=3, action=RepairAction.H3, text="1.1 Lcaves"),
-        Repair(line=5, action=RepairAction.H1, text="Pot tea"),
+        repaired(1, RepairAction.H3, 3, "1.1 Lcaves"),
+        repaired(2, RepairAction.H1, 1, "Pot tea"),
     )
 
 
 def test_headings_whose_words_stay_keep_their_markup() -> None:
     markdown = "# Use of `*args*` #\n\nText.\n\nA *second*\none\n===\n\n#1 of\nall\n===\n"
-    kept = {heading.line: heading.text for heading in outline(markdown, ()).headings}
+    headings = outline(markdown, ()).headings
+    kept = {heading.line: heading.text for heading in headings}
     assert kept == {1: "Use of *args*", 5: "A second one", 9: "#1 of all"}
 
-    written, _ = sanitise(markdown, [Repair(line=line, action=RepairAction.H3, text=kept[line]) for line in kept], ())
+    repaired = repair_by_reply("\n".join(f"{line} : H3" for line in kept), headings)
+    written, _, placed = sanitise(markdown, repaired, ())
 
-    found = [(heading.level, heading.text) for heading in outline(written, ()).headings]
-    assert found == [(3, text) for text in kept.values()]
+    found = {heading.line: (heading.level, heading.text) for heading in outline(written, ()).headings}
+    assert found == {heading.work_line: (3, heading.text) for heading in placed}
     assert "A *second* one" in written
 
 
-def embedded(selections: Sequence[Selection]) -> list[bool]:
-    return [selection.embeds for selection in selections]
+def embedded(skipped: Mapping[int, str]) -> list[bool]:
+    return [section.start_line not in skipped for section in SECTIONS]
 
 
 def test_skipped_sections_skip_those_inside_and_embedded_keep_those_around() -> None:
@@ -119,11 +127,10 @@ def test_skipped_sections_skip_those_inside_and_embedded_keep_those_around() -> 
         "1 : SKIP\n5 : SKIP\n13 : SKIP": [False, False, False, False, False],
         "1 : SKIP\n9 : VECTORIZE": [True, True, True, False, False],
     }
-    selections = {reply: select_by_reply(reply, SECTIONS, by=DecidedBy.PASTED) for reply in expected}
+    skipped = {reply: select_by_reply(reply, SECTIONS, by=DecidedBy.PASTED) for reply in expected}
 
-    assert {reply: embedded(selected) for reply, selected in selections.items()} == expected
-    reasons = {selection.reason for selected in selections.values() for selection in selected if not selection.embeds}
-    assert reasons == {"skipped by the pasted reply"}
+    assert {reply: embedded(lines) for reply, lines in skipped.items()} == expected
+    assert {reason for lines in skipped.values() for reason in lines.values()} == {"skipped by the pasted reply"}
 
 
 async def test_a_model_selects_sections() -> None:
@@ -131,8 +138,8 @@ async def test_a_model_selects_sections() -> None:
 
     selected = await select_by_model(SECTIONS, template=SELECT_TEMPLATE, chat=chat, settings=SETTINGS)
 
-    assert (embedded(selected.selections), selected.by) == ([True, True, True, False, False], DecidedBy.MODEL)
-    assert {selection.reason for selection in selected.selections} == {None, "skipped by the model"}
+    reason = "skipped by the model"
+    assert (selected.skipped, selected.by) == ({13: reason, 17: reason}, DecidedBy.MODEL)
 
 
 def test_a_change_takes_what_is_inside_with_it_and_what_is_around() -> None:

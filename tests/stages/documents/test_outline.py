@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from schemas.errors import DocumentError
-from schemas.values.documents import Heading, Repair, RepairAction, TocEntry
+from schemas.values.documents import Heading, RepairAction, TocEntry
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import sections
 from stages.documents.outline import DocumentFormat, format_of, outline
-from stages.documents.repair import repair_by_rules, sanitise
+from stages.documents.repair import repair_by_reply, repair_by_rules, sanitise
 from stages.documents.select import select_by_rules
 
 MARKDOWN = "# Tea\n\nText.\n\n### 1.1 Leaves\n\nGreen.\n"
@@ -30,25 +30,20 @@ def test_headings_have_the_levels_of_the_table_of_contents_and_what_is_missing_i
 
 def test_rules_take_the_levels_of_the_table_of_contents_and_leave_no_level_out() -> None:
     found = repair_by_rules([heading(1, 1, "Tea", 1), heading(5, 3, "Leaves", 3), heading(9, 1, "***")])
-    assert [repair.action for repair in found] == [RepairAction.NO_CHANGE, RepairAction.H2, RepairAction.REMOVE]
+    assert [one.action for one in found] == [RepairAction.NO_CHANGE, RepairAction.H2, RepairAction.REMOVE]
 
 
 def test_repairs_are_applied_and_pages_keep_their_lines() -> None:
-    actions = {1: (RepairAction.REMOVE, "Tea"), 5: (RepairAction.H2, "Leaves")}
-    repairs = [Repair(line=line, action=action, text=text) for line, (action, text) in actions.items()]
-    assert sanitise(MARKDOWN, repairs, (1, 3, 5)) == ("\nText.\n\n## Leaves\n\nGreen.\n", (1, 2, 4))
+    repaired = repair_by_reply("1 : REMOVE\n5 : H2 : Leaves", outline(MARKDOWN, ()).headings)
+    markdown, pages, headings = sanitise(MARKDOWN, repaired, (1, 3, 5))
+    assert (markdown, pages) == ("\nText.\n\n## Leaves\n\nGreen.\n", (1, 2, 4))
+    assert [heading.work_line for heading in headings] == [None, 4]
 
 
 def test_sections_that_nobody_asks_about_are_skipped_with_what_is_in_them() -> None:
     text = "# Tea\n\n## Leaves\n\n# 9 References\n\n## Books\n\n# Copyright\n"
     found = select_by_rules(sections(read_markdown(text), title=""))
-    assert [(one.line, one.reason) for one in found] == [
-        (1, None),
-        (3, None),
-        (5, "a bibliography"),
-        (7, "a bibliography"),
-        (9, "a copyright page"),
-    ]
+    assert found == {5: "a bibliography", 7: "a bibliography", 9: "a copyright page"}
 
 
 def archive(entries: Mapping[str, str]) -> bytes:
