@@ -1,7 +1,6 @@
 """Who may use the API: tokens, sessions, and keys by which a repeated request creates nothing twice."""
 
 import hashlib
-import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
 from schemas.values.base import Value
+from store import rows
 from store.database import Connection, Lock, hold
 
 PREFIX: Final = "ragq_"
@@ -94,10 +94,10 @@ async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
     """End a token and every session that was opened with it. Raises Refused when no token of that name or id is left. A
     name means all tokens of that name, of which one at most is live. What is returned is the youngest."""
     number = int(name_or_id) if name_or_id.isdecimal() and len(name_or_id) < 19 else None
-    rows = [StoredToken(**row) for row in await connection.fetch(REVOKE, name_or_id, number)]
-    if not rows:
+    revoked = [StoredToken(**row) for row in await connection.fetch(REVOKE, name_or_id, number)]
+    if not revoked:
         raise Refused(f"No token {name_or_id!r} is left to revoke; `ragq token list` shows those there are.")
-    return max(rows, key=lambda token: token.id)
+    return max(revoked, key=lambda token: token.id)
 
 
 async def any_live(connection: Connection) -> bool:
@@ -170,7 +170,7 @@ async def open_session(connection: Connection, secret: str, *, lifetime: timedel
 
 async def end_session(connection: Connection, session: str) -> None:
     """Forget a browser."""
-    await connection.execute("DELETE FROM api_session WHERE session_hash = $1", hashed(session))
+    await rows.delete(connection, "api_session", session_hash=hashed(session))
 
 
 # A key belongs to the client that sent it and identifies one request. It is stored in the transaction that makes the
@@ -184,10 +184,6 @@ ON CONFLICT (principal, key_hash) DO UPDATE SET request_hash = excluded.request_
 WHERE idempotency_key.created_at < now() - interval '24 hours'
 RETURNING true
 """
-
-FIND = "SELECT request_hash, made FROM idempotency_key WHERE principal = $1 AND key_hash = $2"
-
-KEEP = "UPDATE idempotency_key SET made = $3 WHERE principal = $1 AND key_hash = $2"
 
 FORGET = """
 DELETE FROM idempotency_key AS k USING (
@@ -223,17 +219,17 @@ async def once(
         if key is None:
             return dict(await make(connection)), True
         named = _named(key)
-        if not await connection.fetchval(TAKE, *named, key.request_hash):
-            found = await connection.fetchrow(FIND, *named)
-            if found["request_hash"] != key.request_hash:
+        if not await connection.fetchval(TAKE, *named.values(), key.request_hash):
+            found = await rows.value(connection, "idempotency_key", "made", **named, request_hash=key.request_hash)
+            if found is None:
                 raise Refused(
                     "This idempotency key belongs to an earlier request that differs from this one; repeat that "
                     "request, or send this one with a new key.",
                     slug="idempotency-key-reused",
                 )
-            return found["made"], False
+            return found, False
         made = dict(await make(connection))
-        await connection.execute(KEEP, *named, json.dumps(made))
+        await rows.update(connection, "idempotency_key", named, made=made)
         await connection.execute(FORGET)
     return made, True
 
@@ -241,8 +237,8 @@ async def once(
 async def release(connection: Connection, key: RequestKey | None) -> None:
     """Make a key usable again, because what its request made is gone."""
     if key is not None:
-        await connection.execute("DELETE FROM idempotency_key WHERE principal = $1 AND key_hash = $2", *_named(key))
+        await rows.delete(connection, "idempotency_key", **_named(key))
 
 
-def _named(key: RequestKey) -> tuple[str, str]:
-    return key.principal, hashlib.sha256(key.key.encode()).hexdigest()
+def _named(key: RequestKey) -> dict[str, str]:
+    return {"principal": key.principal, "key_hash": hashlib.sha256(key.key.encode()).hexdigest()}

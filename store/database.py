@@ -360,13 +360,6 @@ async def _leave_as_it_is(_connection: Connection) -> None:
     """No statement of ours changes a session; to reset it would cost a round trip each time it is given back."""
 
 
-async def insert(connection: Connection, table: str, **values: object) -> int:
-    """Insert a row. The id that it gets."""
-    places = ", ".join(f"${place}" for place in range(1, len(values) + 1))
-    statement = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({places}) RETURNING id"
-    return int(await connection.fetchval(statement, *values.values()))
-
-
 class Lock(StrEnum):
     """What a lock is for. Most are taken of one thing, such as a corpus."""
 

@@ -1,7 +1,7 @@
 """What is read of several subjects at one moment: a job with its history, the state of a run, a submission."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
@@ -13,6 +13,7 @@ from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
 from schemas.values.scoring import ScoreTable
 from stages.reports import score_table
+from store import rows
 from store.corpora import works
 from store.database import Connection
 from store.questions import queries, query_runs
@@ -24,7 +25,6 @@ from store.runs.jobs import Job, StageRun
 from store.runs.overviews import RunOverview
 
 
-@dataclass(frozen=True, kw_only=True)
 class JobTrace(Job):
     """A job with its whole history, all of it read at one moment."""
 
@@ -36,10 +36,10 @@ class JobTrace(Job):
     """By stage, the attempt whose output counts; stages that have not stored any are absent."""
     question: StoredQuery | None
     """What a job of kind `query` is about."""
-    answers: list[StoredResult] = field(repr=False)
-    titles: dict[int, str] = field(repr=False)
+    answers: list[StoredResult] = Field(repr=False)
+    titles: dict[int, str] = Field(repr=False)
     """Titles of the works that outputs name, by number."""
-    reference_texts: dict[int, str] = field(repr=False)
+    reference_texts: dict[int, str] = Field(repr=False)
     """Texts of the reference chunks that outputs name, by number; chunks of an index that is gone are absent."""
 
 
@@ -158,5 +158,5 @@ async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
     jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
     if not jobs:
         return None
-    baseline = await connection.fetchval("SELECT request -> 'baseline' FROM run WHERE id = $1", run_id)
+    baseline = await rows.value(connection, "run", "request -> 'baseline'", id=run_id)
     return score_table.score_table(run_id, jobs, baseline)

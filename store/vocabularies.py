@@ -18,7 +18,8 @@ from schemas.values.tags import (
 )
 from stages.tags.rerank import emptied
 from stages.tags.similarity import SentenceModel
-from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert
+from store import rows
+from store.database import BULK_SECONDS, Connection, Database, Lock, hold
 
 REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
 
@@ -52,7 +53,7 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         await hold(connection, Lock.VOCABULARY, name)
         await connection.execute(REPLACE, name)
         counts = {part: len(getattr(vocabulary, part)) for part in ("tags", "aliases", "documents")}
-        vocabulary_id = await insert(connection, "vocabulary", name=name, **counts)
+        vocabulary_id = await rows.insert(connection, "vocabulary", name=name, **counts)
         columns = ("name", "category", "count", "nsfw_probability", "title")
         tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
         await copy("tag", columns, tags)

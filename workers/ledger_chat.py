@@ -68,7 +68,7 @@ class CallLedger:
 async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> FrozenModel | None:
     """The frozen model; None for a run that is not held to its models."""
     await runs.freeze(connection, run_id, [found], is_from_submission=False)
-    (frozen,) = await runs.frozen(connection, run_id, model=found.model)
+    (frozen,) = [one for one in await runs.frozen(connection, run_id) if one.model == found.model]
     return frozen if await runs.is_held(connection, run_id) else None
 
 

@@ -157,9 +157,8 @@ class Work:
     async def reported_context(self, model: str) -> int | None:
         """The tokens that a language model has for prompt and reply: as the run found them, or as its server says now.
         None where the server does not say, or cannot be asked from here: whoever calls the model then hears of it."""
-        found = await self.database.ask(runs.frozen, self.claim.run_id, model=model)
-        for one in found:
-            if one.identity.context_tokens is not None:
+        for one in await self.database.ask(runs.frozen, self.claim.run_id):
+            if one.model == model and one.identity.context_tokens is not None:
                 return one.identity.context_tokens
         try:
             return (await self.chat.identity(model)).context_tokens

@@ -10,9 +10,10 @@ from typing import Any, Final
 from schemas.errors import DuplicateWorkError, Refused
 from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, CutChunk
+from store import rows
 from store.corpora import corpora, works
 from store.corpora.postings import MOST_CHUNKS, add_segment, chunks_of, withdraw_work
-from store.database import BULK_SECONDS, Connection, Lock, hold, insert, try_hold
+from store.database import BULK_SECONDS, Connection, Lock, hold, try_hold
 
 _FIELDS = tuple(Bibliography.model_fields)
 _CUT = ("level", "content", "heading_breadcrumbs", "start_line", "end_line")
@@ -100,7 +101,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
             return same_text["id"], ImportOutcome.UNCHANGED
         if work_id is None:
             outcome = ImportOutcome.NEW
-            work_id = await insert(
+            work_id = await rows.insert(
                 connection,
                 "works",
                 corpus_id=corpus_id,

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
-from store.database import Connection, Lock, hold, insert, to_numpy
+from store import rows
+from store.database import Connection, Lock, hold, to_numpy
 
 MOST_CHUNKS: Final = 1 << 14
 """Chunks of one segment at most: what merging holds in memory, and a chunk's place takes two bytes."""
@@ -87,7 +88,7 @@ def bucket_hash(term: str) -> int:
     return crc32(term.encode())
 
 
-def rows(found: _Postings, buckets: int) -> Iterator[tuple[int, list[str], list[int], bytes, bytes]]:
+def rows_of_terms(found: _Postings, buckets: int) -> Iterator[tuple[int, list[str], list[int], bytes, bytes]]:
     """The columns ROW of each bucket that has a term."""
     by_bucket: defaultdict[int, list[str]] = defaultdict(list)
     for term in found:
@@ -107,7 +108,7 @@ async def add_segment(connection: Connection, corpus_id: int, chunks: Sequence[C
     )
     buckets = 1 + size // _ROW_BYTES
     ids = [chunk.id for chunk in chunks]
-    segment_id = await insert(
+    segment_id = await rows.insert(
         connection,
         "posting_segment",
         corpus_id=corpus_id,
@@ -122,7 +123,7 @@ async def add_segment(connection: Connection, corpus_id: int, chunks: Sequence[C
     await connection.copy_records_to_table(
         "posting",
         columns=("segment_id", *ROW),
-        records=((segment_id, *row) for row in rows(found, buckets)),
+        records=((segment_id, *row) for row in rows_of_terms(found, buckets)),
         timeout=_SECONDS,
     )
 

@@ -14,7 +14,8 @@ from schemas.values.documents import WorkFilter
 from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
 from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE, basis_in_words
-from store.database import Connection, bulk_seconds, insert
+from store import rows
+from store.database import Connection, bulk_seconds
 from store.runs.jobs import BATCH
 
 KEEP = """
@@ -264,7 +265,7 @@ async def add_result(
     basis: AnswerBasis | None = None,
 ) -> int:
     """Store an answer beside those that the question has, with what its prompt was based on; its number."""
-    return await insert(
+    return await rows.insert(
         connection,
         "results",
         query_id=query_id,

@@ -23,7 +23,8 @@ from stages.participants.score_reply import scores_by_item
 from stages.participants.splits import training_name
 from stages.ports import ScoreSource
 from stages.texts.characters import short_hash
-from store.database import BULK_SECONDS, Connection, Database, Lock, hold, insert, to_pgvector
+from store import rows
+from store.database import BULK_SECONDS, Connection, Database, Lock, hold, to_pgvector
 
 LABELS = "SELECT participant_id, items FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
 
@@ -104,7 +105,7 @@ CURRENT = (
 async def plan(connection: Connection, run_id: int | None, index: IndexSource, evidence: str | None = None) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
     values = dict(index) | {"evidence": evidence, "identity": identity(index, evidence)}
-    return await insert(connection, "reference_index", run_id=run_id, **values)
+    return await rows.insert(connection, "reference_index", run_id=run_id, **values)
 
 
 async def current(connection: Connection) -> list[StoredIndex]:

@@ -11,6 +11,7 @@ from schemas.statuses import AttemptOutcome
 from schemas.values.base import Value
 from schemas.values.runs import AttemptError
 from stages.ports import Vectors
+from store import rows
 from store.database import Connection, to_matrix, to_numpy
 from store.runs import call_costs
 from store.runs.call_costs import CallUse
@@ -117,17 +118,14 @@ async def history(
 ) -> list[Attempt]:
     """Every attempt of a job (or of one of its stages, or of one number), oldest first, with its calls. Without texts,
     outputs, private details of errors, requests and replies are None."""
-    rows = await connection.fetch(HISTORY, job_id, stage, number, with_texts)
-    calls = await call_costs.of_attempts(connection, [row["id"] for row in rows], with_texts=with_texts)
-    return [Attempt(**row, calls=calls[row["id"]]) for row in rows]
-
-
-VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
+    tried = await connection.fetch(HISTORY, job_id, stage, number, with_texts)
+    calls = await call_costs.of_attempts(connection, [row["id"] for row in tried], with_texts=with_texts)
+    return [Attempt(**row, calls=calls[row["id"]]) for row in tried]
 
 
 async def vectors(connection: Connection, attempt_id: int) -> Vectors:
     """The vectors of an attempt, one row each in stored order; a matrix of zero rows when it stored none."""
-    return to_matrix(row["vector"] for row in await connection.fetch(VECTORS, attempt_id))
+    return to_matrix(await rows.values(connection, "stage_vector", "vector", order="ordinal", attempt_id=attempt_id))
 
 
 # The oldest, so that every later use of a text has the same bits.
@@ -143,8 +141,8 @@ async def known_vectors(
 ) -> dict[bytes, tuple[Vectors, bool]]:
     """The stored vectors of texts, by key, and whether the model read only a part of the text. Texts without any are
     absent, without `with_cut` those that were cut too."""
-    rows = await connection.fetch(KNOWN_VECTORS, list(keys), with_cut)
-    return {row["text_key"]: (to_numpy(row["vector"]), row["is_cut"]) for row in rows}
+    known = await connection.fetch(KNOWN_VECTORS, list(keys), with_cut)
+    return {row["text_key"]: (to_numpy(row["vector"]), row["is_cut"]) for row in known}
 
 
 # A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from schemas.statuses import JobStatus, Priority
 from schemas.values.runs import RunLimits, RunLimitState, is_failing
+from store import rows
 from store.database import Connection
 from store.runs import jobs, workers
 from store.runs.jobs import OPEN_JOBS
@@ -149,14 +150,14 @@ async def oldest(
 ) -> dict[Flow, list[int]]:
     """The oldest jobs of each flow behind the job `after`, as many as wanted. Flows without any are absent."""
     found: dict[Flow, list[int]] = {}
-    rows = await connection.fetch(
+    oldest_first = await connection.fetch(
         OLDEST,
         [flow.run_id for flow in wanted],
         [flow.is_awaited for flow in wanted],
         [after.get(flow, 0) for flow in wanted],
         list(wanted.values()),
     )
-    for row in rows:
+    for row in oldest_first:
         found.setdefault(Flow(row["run_id"], row["is_awaited"]), []).append(row["id"])
     return {flow: sorted(job_ids) for flow, job_ids in found.items()}
 
@@ -256,8 +257,6 @@ SET max_failures = coalesce($2, l.max_failures), max_llm_calls = coalesce($3, l.
     max_tokens = coalesce($4, l.max_tokens)
 """
 
-FIND = "SELECT max_failures, max_llm_calls, max_tokens, llm_calls, tokens FROM run_limit WHERE run_id = $1"
-
 SPEND = """
 UPDATE run_limit SET llm_calls = llm_calls + 1
 WHERE run_id = $1 AND (max_llm_calls IS NULL OR llm_calls < max_llm_calls)
@@ -285,8 +284,7 @@ async def keep(connection: Connection, run_id: int, limits: RunLimits) -> None:
 
 async def find(connection: Connection, run_id: int) -> RunLimitState | None:
     """The limits of a run; None without any."""
-    row = await connection.fetchrow(FIND, run_id)
-    return None if row is None else RunLimitState(**row)
+    return await rows.get(connection, RunLimitState, "run_limit", run_id=run_id)
 
 
 async def spend_call(connection: Connection, run_id: int) -> RunLimitState | None:

@@ -7,6 +7,7 @@ from typing import Final
 from schemas.errors import Refused, run_missing
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
+from store import rows
 from store.corpora import corpora
 from store.database import Connection
 from store.runs import jobs, runs
@@ -31,8 +32,6 @@ DELETE FROM llm_call AS c
 WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (SELECT FROM llm_call_use AS u WHERE u.call_id = c.id)
 RETURNING c.id
 """
-
-REIDENTIFY = "UPDATE run SET identity = $2 WHERE id = $1"
 
 # Questions are locked before stages, as every change of a question does it.
 HOLD_QUERIES = """
@@ -119,7 +118,9 @@ async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
     await connection.execute("DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)", run_id)
     identity = await connection.fetchval("SELECT identity FROM run WHERE id = $1 FOR UPDATE", run_id)
     if identity is not None:
-        await connection.execute(REIDENTIFY, run_id, content_hash({"was": identity, "without": job_id}))
+        await rows.update(
+            connection, "run", {"id": run_id}, identity=content_hash({"was": identity, "without": job_id})
+        )
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
@@ -141,7 +142,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
                 await leave_run(connection, job["run_id"], job["id"])
         await connection.execute(DROP_PLANS, run_id)
         await connection.execute(KEEP_INDEXES, run_id)
-        await connection.execute("DELETE FROM run WHERE id = $1", run_id)
+        await rows.delete(connection, "run", id=run_id)
     jobs_of_run = sum(job["run_id"] == run_id for job in gone)
     return DeletedRun(run_id=run_id, jobs=jobs_of_run, calls=deleted, kept_calls=kept)
 
@@ -235,15 +236,15 @@ async def find(
 ) -> list[int]:
     """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them. Raises
     MissingError, and Refused for a run that is named and would be left."""
-    rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS))
-    if run_id is not None and not rows:
+    found = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS))
+    if run_id is not None and not found:
         await runs.require(connection, run_id)
         await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))
         raise Refused(
             f"Run r{run_id} is none of those that these options name: it is paused, younger, without results, or what "
             f"led to its results is gone. `ragq show r{run_id}` shows it."
         )
-    return [row["id"] for row in rows]
+    return [row["id"] for row in found]
 
 
 async def empty(connection: Connection, run_id: int) -> DeletedRun:

@@ -6,16 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from pydantic import Field
+
 from schemas.errors import MissingError
 from schemas.statuses import JobStatus, StageStatus, WaitReason
 from schemas.values.base import Value
 from schemas.values.runs import StageFailure, Target
+from store import rows
 from store.database import Connection, bulk_seconds
 from store.runs.failures import last_failures
-
-JOB = """
-SELECT id, run_id, kind, mode, subject, inputs, status, created_at, finished_at, note, parent_id FROM job WHERE id = $1
-"""
 
 # At most a page of each state is read, in the order of the index.
 URGENT = """
@@ -37,8 +36,7 @@ ORDER BY ordinal LIMIT $4
 OPEN_JOBS: Final = "('waiting', 'running', 'interrupted')"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Value):
     """One subject of a run, and what its stages start from."""
 
     id: int
@@ -46,7 +44,7 @@ class Job:
     kind: str
     mode: str
     subject: str
-    inputs: dict[str, Any] = field(repr=False)
+    inputs: dict[str, Any] = Field(repr=False)
     status: JobStatus
     created_at: datetime
     finished_at: datetime | None
@@ -57,8 +55,7 @@ class Job:
 
 async def job(connection: Connection, job_id: int) -> Job | None:
     """A job; None when there is none of that number."""
-    row = await connection.fetchrow(JOB, job_id)
-    return None if row is None else Job(**{**row, "status": JobStatus(row["status"])})
+    return await rows.get(connection, Job, "job", id=job_id)
 
 
 async def get(connection: Connection, job_id: int) -> Job:
@@ -72,7 +69,7 @@ async def get(connection: Connection, job_id: int) -> Job:
 
 async def of_run(connection: Connection, run_id: int) -> list[int]:
     """The numbers of all jobs of a run, in the order of submission."""
-    return [row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY id", run_id)]
+    return await rows.values(connection, "job", "id", order="id", run_id=run_id)
 
 
 async def most_urgent(
@@ -193,8 +190,6 @@ async def bulk(connection: Connection, run_id: int) -> AsyncIterator[None]:
 # there is one already: a worker that ends a stage waits for a batch, not for a million jobs. A job that changed
 # meanwhile is left as it is.
 
-OF_RUN = "SELECT id FROM job WHERE run_id = $1 AND status = ANY($2::text[])"
-
 # Everything is chosen by key: the table of stages has millions of rows.
 RETRY = """
 WITH again AS (
@@ -265,13 +260,13 @@ async def resume(connection: Connection, *, job_id: int | None = None, run_id: i
 
 async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
     """Pause the jobs of a new run until another one has succeeded."""
-    await connection.execute("UPDATE run SET after_id = $2 WHERE id = $1", run_id, after_id)
+    await rows.update(connection, "run", {"id": run_id}, after_id=after_id)
     await hold(connection, JobStatus.PAUSED, f"Waits until r{after_id} has succeeded.", run_id=run_id)
 
 
 async def is_waiting(connection: Connection, run_id: int) -> bool:
     """Whether a run waits for another one."""
-    return bool(await connection.fetchval("SELECT after_id IS NOT NULL FROM run WHERE id = $1", run_id))
+    return await rows.value(connection, "run", "after_id", id=run_id) is not None
 
 
 async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
@@ -279,8 +274,7 @@ async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
     Returns these runs, each with its predecessor and whether that has succeeded. A predecessor has ended when none of
     its jobs is open or paused."""
     async with connection.transaction():
-        rows = await connection.fetch(ENDED_WAITS)
-        ended = [(row["run_id"], row["after_id"], row["has_succeeded"]) for row in rows]
+        ended = [tuple(row) for row in await connection.fetch(ENDED_WAITS)]
         for run_id, after_id, has_succeeded in ended:
             if has_succeeded:
                 await resume(connection, run_id=run_id)
@@ -288,7 +282,7 @@ async def end_waits(connection: Connection) -> list[tuple[int, int, bool]]:
                 note = f"r{after_id}, which it waited for, did not succeed."
                 of, paused = Target(run_id, None), (JobStatus.PAUSED,)
                 await _change(connection, HOLD, of, paused, JobStatus.CANCELLED, note)
-            await connection.execute("UPDATE run SET after_id = NULL WHERE id = $1", run_id)
+            await rows.update(connection, "run", {"id": run_id}, after_id=None)
     return ended
 
 
@@ -298,13 +292,13 @@ async def _change(
     """Carry a statement out for the jobs of a target that are in one of these states. Those that it changed."""
     if target.run_id is None:
         return [row["id"] for row in await connection.fetch(statement, [target.job_id], list(states), *values)]
-    job_ids = sorted(row["id"] for row in await connection.fetch(OF_RUN, target.run_id, list(states)))
+    job_ids = sorted(await rows.values(connection, "job", "id", run_id=target.run_id, status=list(states)))
     changed: list[int] = []
     for start in range(0, len(job_ids), BATCH):
         batch = job_ids[start : start + BATCH]
         async with connection.transaction(), bulk(connection, target.run_id):
-            rows = await connection.fetch(statement, batch, list(states), *values, timeout=bulk_seconds(len(batch)))
-        changed += sorted(row["id"] for row in rows)
+            found = await connection.fetch(statement, batch, list(states), *values, timeout=bulk_seconds(len(batch)))
+        changed += sorted(row["id"] for row in found)
     return changed
 
 

@@ -14,13 +14,9 @@ from pydantic import Field, computed_field
 from schemas.values.base import Value
 from stages.reports.words import counted
 from stages.webhooks import shown_url
+from store import rows
 from store.database import Connection
 from store.runs.jobs import OPEN_JOBS
-
-KEEP: Final = """
-INSERT INTO run_notification (run_id, url, is_armed) VALUES ($1, $2, true)
-ON CONFLICT (run_id) DO UPDATE SET url = excluded.url, is_armed = true
-"""
 
 ARM: Final = f"""
 UPDATE run_notification AS n SET is_armed = true
@@ -58,16 +54,10 @@ WHERE run_id IN (
 RETURNING run_id, url, message_id, message, attempts
 """
 
-SENT: Final = """
-UPDATE run_notification SET sent_at = now(), due_at = NULL, error = NULL WHERE run_id = $1 AND message_id = $2
-"""
-
 FAILED: Final = """
 UPDATE run_notification SET error = $3, due_at = now() + $4::float8 * interval '1 second'
 WHERE run_id = $1 AND message_id = $2
 """
-
-FIND: Final = "SELECT url, sent_at, attempts, due_at, error FROM run_notification WHERE run_id = $1"
 
 #: How long whoever claimed a message has for it: nobody else sends it before.
 _CLAIMED_S: Final = 60.0
@@ -117,7 +107,7 @@ def notification_in_words(of: Notification) -> str:
 
 async def keep(connection: Connection, run_id: int, url: str) -> None:
     """Let an address be told of a run, in place of another one."""
-    await connection.execute(KEEP, run_id, url)
+    await rows.put(connection, "run_notification", {"run_id": run_id}, url=url, is_armed=True)
 
 
 async def make_due(connection: Connection, *, unless: Callable[[Connection, int], Awaitable[bool]]) -> list[int]:
@@ -140,7 +130,8 @@ async def claim(connection: Connection, *, limit: int) -> list[DueMessage]:
 
 async def sent(connection: Connection, of: DueMessage) -> None:
     """Store that a message was accepted, unless a newer one has taken its place."""
-    await connection.execute(SENT, of.run_id, of.message_id)
+    message = {"run_id": of.run_id, "message_id": of.message_id}
+    await rows.update(connection, "run_notification", message, sent_at=rows.NOW, due_at=None, error=None)
 
 
 async def failed(connection: Connection, of: DueMessage, error: str, *, again_in_s: float | None) -> None:
@@ -150,5 +141,4 @@ async def failed(connection: Connection, of: DueMessage, error: str, *, again_in
 
 async def find(connection: Connection, run_id: int) -> Notification | None:
     """Who is told of a run; None when nobody is."""
-    row = await connection.fetchrow(FIND, run_id)
-    return None if row is None else Notification(**dict(row))
+    return await rows.get(connection, Notification, "run_notification", run_id=run_id)

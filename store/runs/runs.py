@@ -21,18 +21,14 @@ from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
 from schemas.values.requests import NO_TERMS, RunTerms
 from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, run_name, run_number
-from store.database import Connection, Lock, bulk_seconds, hold, insert
+from store import rows
+from store.database import Connection, Lock, bulk_seconds, hold
 from store.runs import jobs
 from store.runs.chain import content_hash
 from store.runs.jobs import BATCH, OPEN_JOBS
 
 FREEZE = """
 INSERT INTO run_model (run_id, model, identity, is_from_submission) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
-"""
-
-FROZEN = """
-SELECT model, identity, is_from_submission FROM run_model
-WHERE run_id = $1 AND ($2::text IS NULL OR model = $2) ORDER BY model
 """
 
 # A question is asked again over months, step by step, and each of its answers names its own model.
@@ -43,13 +39,13 @@ async def freeze(
     connection: Connection, run_id: int, found: Sequence[ModelIdentity], *, is_from_submission: bool
 ) -> None:
     """Keep these models of a run; one that is kept already stays as it is."""
-    rows = [(run_id, one.model, json.dumps(one.model_dump()), is_from_submission) for one in found]
-    await connection.executemany(FREEZE, rows)
+    of_run = [(run_id, one.model, json.dumps(one.model_dump()), is_from_submission) for one in found]
+    await connection.executemany(FREEZE, of_run)
 
 
-async def frozen(connection: Connection, run_id: int, *, model: str | None = None) -> list[FrozenModel]:
-    """The models of a run, or the one of a name, by name."""
-    return [FrozenModel(**row) for row in await connection.fetch(FROZEN, run_id, model)]
+async def frozen(connection: Connection, run_id: int) -> list[FrozenModel]:
+    """The models of a run, by name."""
+    return await rows.find(connection, FrozenModel, "run_model", order="model", run_id=run_id)
 
 
 async def is_held(connection: Connection, run_id: int) -> bool:
@@ -160,15 +156,15 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
             found = await find(connection, run)
             if found is not None:
                 return StoredRun(found, False, await jobs.of_run(connection, found))
-        run_id = await insert(
+        run_id = await rows.insert(
             connection,
             "run",
             kind=run.kind,
             identity=identity,
             profile=run.profile,
-            settings=json.dumps(run.settings),
+            settings=run.settings,
             settings_hash=run.settings_hash,
-            request=json.dumps(run.request),
+            request=run.request,
             version=run.version,
             environment_id=None if run.environment is None else await keep(connection, run.environment),
             priority=run.priority,
@@ -218,8 +214,8 @@ async def _write(
     for job_id, (job, _, queues) in zip(ids, batch, strict=True):
         alike[tuple(job.stages), queues].append(job_id)
     for (stages, queues), job_ids in alike.items():
-        rows = len(job_ids) * len(stages)
-        await connection.execute(INSERT_STAGES, job_ids, stages, queues, timeout=bulk_seconds(rows))
+        seconds = bulk_seconds(len(job_ids) * len(stages))
+        await connection.execute(INSERT_STAGES, job_ids, stages, queues, timeout=seconds)
     return ids
 
 
@@ -267,13 +263,13 @@ FROZEN_SETTINGS = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS
 
 async def require(connection: Connection, run_id: int) -> None:
     """Raise MissingError unless there is a run of that number."""
-    if await connection.fetchval(BY_NUMBER, run_id) is None:
+    if await rows.value(connection, "run", "id", id=run_id) is None:
         raise run_missing(run_id)
 
 
 async def count(connection: Connection) -> int:
     """How many runs there are."""
-    return int(await connection.fetchval("SELECT count(*) FROM run"))
+    return int(await rows.value(connection, "run", "count(*)"))
 
 
 async def frozen_settings(connection: Connection, run_id: int) -> tuple[dict[str, Any], int]:
@@ -290,8 +286,6 @@ async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
 
 
 NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
-
-BY_NUMBER = "SELECT id FROM run WHERE id = $1"
 
 
 def checked(words: str) -> str:
@@ -310,7 +304,7 @@ async def by_words(connection: Connection, words: str) -> int | None:
     """The run that a number such as `r12`, or a name, stands for; None when there is none."""
     number = run_number(words)
     if number is not None:
-        found: int | None = await connection.fetchval(BY_NUMBER, number)
+        found: int | None = await rows.value(connection, "run", "id", id=number)
         return found
     name = run_name(words)
     return None if name is None else await by_name(connection, name)
@@ -331,7 +325,7 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
     """Give a run a name, or take it away. Raises Refused with the run that has it."""
     try:
         async with connection.transaction():
-            await connection.execute("UPDATE run SET name = $2 WHERE id = $1", run_id, name)
+            await rows.update(connection, "run", {"id": run_id}, name=name)
     except asyncpg.UniqueViolationError:
         taken_by = None if name is None else await by_name(connection, name)
         if taken_by is None:
@@ -344,4 +338,4 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
 
 async def annotate(connection: Connection, run_id: int, note: str | None) -> None:
     """Store what people note about a run, or remove it."""
-    await connection.execute("UPDATE run SET note = $2 WHERE id = $1", run_id, note)
+    await rows.update(connection, "run", {"id": run_id}, note=note)

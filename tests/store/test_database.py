@@ -180,7 +180,8 @@ def test_a_server_that_cannot_install_it_is_refused() -> None:
 
 STORE: Final = Path(__file__).parents[2] / "store"
 WRITES: Final = re.compile(
-    r'(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)|insert\(\s*connection,\s*"(\w+)"|copy_records_to_table\(\s*"(\w+)"'
+    r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)"
+    r'|(?:copy_records_to_table\(|rows\.(?:insert|put|update|delete)\(\s*connection,)\s*"(\w+)"'
 )
 
 #: Whose files write a table of another subject, and why.

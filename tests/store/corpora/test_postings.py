@@ -34,7 +34,7 @@ def listed(chunks: Sequence[CountedChunk]) -> list[Posting]:
 def unpacked(chunks: Sequence[CountedChunk], *, buckets: int = 3) -> list[Posting]:
     """The postings of a segment of these chunks as they are in its rows."""
     found: list[Posting] = []
-    for bucket, terms, ends, places, frequencies in postings.rows(postings.postings_of(chunks), buckets):
+    for bucket, terms, ends, places, frequencies in postings.rows_of_terms(postings.postings_of(chunks), buckets):
         assert all(postings.bucket_hash(term) % buckets == bucket for term in terms)
         of_terms = [term for term, count in zip(terms, np.diff(ends, prepend=0), strict=True) for _ in range(count)]
         ids = [chunks[place].id for place in np.frombuffer(places, PLACES)]
