@@ -49,6 +49,13 @@ async def values(connection: Connection, table: str, column: str, /, *, order: s
     return [row[0] for row in await connection.fetch(*_select(column, table, where, order))]
 
 
+async def pairs(
+    connection: Connection, table: str, key: str, column: str, /, *, order: str = "", **where: Any
+) -> dict[Any, Any]:
+    """A column of the rows by another, in an order of columns where one is given."""
+    return dict(await connection.fetch(*_select(f"{key}, {column}", table, where, order)))
+
+
 async def insert(connection: Connection, table: str, /, **row: Any) -> int:
     """Insert a row. The number that it gets."""
     given: list[Any] = []

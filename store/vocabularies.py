@@ -21,8 +21,6 @@ from stages.tags.similarity import SentenceModel
 from store import rows
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold
 
-REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
-
 USERS = """
 SELECT DISTINCT run_id FROM job
 WHERE status IN ('waiting', 'running', 'interrupted', 'paused')
@@ -51,7 +49,7 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
     async with connection.transaction():
         # Of two imports at the same moment, the later one has to see the earlier one.
         await hold(connection, Lock.VOCABULARY, name)
-        await connection.execute(REPLACE, name)
+        await rows.update(connection, "vocabulary", {"name": name, "replaced_at": None}, replaced_at=rows.NOW)
         counts = {part: len(getattr(vocabulary, part)) for part in ("tags", "aliases", "documents")}
         vocabulary_id = await rows.insert(connection, "vocabulary", name=name, **counts)
         columns = ("name", "category", "count", "nsfw_probability", "title")
@@ -121,13 +119,13 @@ async def tags_part(
     connection: Connection, vocabulary_id: int, *, search: str, limit: int, offset: int
 ) -> tuple[list[Tag], int]:
     """A part of the tags, the most used first; with `search` of those with it in their name. And their number."""
-    rows = await connection.fetch(PART, vocabulary_id, search, limit, offset)
-    return [Tag(**dict(row)) for row in rows], await connection.fetchval(FOUND, vocabulary_id, search)
+    found = await connection.fetch(PART, vocabulary_id, search, limit, offset)
+    return [Tag(**row) for row in found], await connection.fetchval(FOUND, vocabulary_id, search)
 
 
 async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
     """Everything that was imported, in the order of its files. Raises DomainError."""
-    if not await connection.fetchval("SELECT true FROM vocabulary WHERE id = $1", vocabulary_id):
+    if await rows.value(connection, "vocabulary", "id", id=vocabulary_id) is None:
         raise vocabulary_missing(vocabulary_id)
     return Vocabulary(
         tags=map(dict, await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)),
@@ -162,12 +160,6 @@ TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FO
 
 KEEP_FILE = "INSERT INTO vocabulary_model (vocabulary_id, part, sha256, data) VALUES ($1, $2, $3, $4)"
 
-INDEXED = """
-UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimension = $5, similarity_digest = $6,
-    sentence_backend = $7, sentence_model = $8, sentence_digest = $9, indexed_at = now()
-WHERE id = $1
-"""
-
 
 async def keep_models(
     connection: Connection, built: BuiltVocabulary, files: Mapping[Part, bytes], sentences: SentenceModel | None
@@ -189,12 +181,9 @@ async def keep_models(
         for part, data in files.items():
             digest = hashlib.sha256(data).hexdigest()
             await connection.execute(KEEP_FILE, built.vocabulary_id, part, digest, data, timeout=BULK_SECONDS)
-        await connection.execute(
-            INDEXED,
-            *(built.vocabulary_id, built.model, built.model_digest, built.context_digest, built.dimension),
-            built.similarity_digest,
-            *(sentences or (None, None, None)),
-        )
+        named = {} if sentences is None else {f"sentence_{name}": of for name, of in sentences._asdict().items()}
+        models = built.model_dump(exclude={"vocabulary_id"}) | named
+        await rows.update(connection, "vocabulary", {"id": built.vocabulary_id}, **models, indexed_at=rows.NOW)
 
 
 async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:

@@ -12,6 +12,7 @@ from schemas.statuses import VectorStatus
 from schemas.suggestions import did_you_mean
 from schemas.values.documents import CorpusView, StoredCorpus
 from stages.models import refuse_mixture
+from store import rows
 from store.database import BULK_SECONDS, Connection, Database, Lock, share, try_hold
 
 COLUMNS = ", ".join(StoredCorpus.model_fields)
@@ -119,17 +120,12 @@ async def make(
 
 async def find(connection: Connection, name: str) -> StoredCorpus | None:
     """The corpus of a name."""
-    return await _of(connection, "name", name)
+    return await rows.get(connection, StoredCorpus, "corpus", name=name)
 
 
 async def copy_of(connection: Connection, corpus_id: int) -> StoredCorpus | None:
     """The copy of a corpus."""
-    return await _of(connection, "copy_of_id", corpus_id)
-
-
-async def _of(connection: Connection, column: str, value: str | int) -> StoredCorpus | None:
-    row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE {column} = $1", value)
-    return None if row is None else StoredCorpus(**row)
+    return await rows.get(connection, StoredCorpus, "corpus", copy_of_id=corpus_id)
 
 
 def corpus_missing(corpus_id: int) -> DomainError:
@@ -143,7 +139,7 @@ def corpus_missing(corpus_id: int) -> DomainError:
 
 async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
     """The corpus of a number. Raises DomainError when there is none."""
-    found = await _of(connection, "id", corpus_id)
+    found = await rows.get(connection, StoredCorpus, "corpus", id=corpus_id)
     if found is None:
         raise corpus_missing(corpus_id)
     return found
@@ -159,7 +155,7 @@ async def take_language(connection: Connection, corpus_id: int, language: str) -
 
 async def all_corpora(connection: Connection) -> list[StoredCorpus]:
     """Every corpus, by name."""
-    return [StoredCorpus(**row) for row in await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")]
+    return await rows.find(connection, StoredCorpus, "corpus", order="name")
 
 
 async def view(connection: Connection, corpus_id: int) -> CorpusView:
@@ -200,7 +196,7 @@ async def pin_model(connection: Connection, corpus_id: int, model_digest: str, d
 async def delete(connection: Connection, corpus_id: int) -> None:
     """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it. The files that
     its works were converted from go with the runs that converted them."""
-    await connection.execute("DELETE FROM corpus WHERE id = $1", corpus_id)
+    await rows.delete(connection, "corpus", id=corpus_id)
     await drop_unused(connection)
 
 
@@ -257,10 +253,8 @@ async def original(connection: Connection, named: str) -> bytes:
 
 async def imported(connection: Connection, corpus_id: int) -> dict[str, str]:
     """The hash of the file of each work that was converted, by its source."""
-    rows = await connection.fetch(
-        "SELECT source_path, original_hash FROM works WHERE corpus_id = $1 AND original_hash IS NOT NULL", corpus_id
-    )
-    return {row["source_path"]: row["original_hash"] for row in rows}
+    hashes = await rows.pairs(connection, "works", "source_path", "original_hash", corpus_id=corpus_id)
+    return {path: named for path, named in hashes.items() if named is not None}
 
 
 DEFAULT_CORPUS: Final = "default"

@@ -23,8 +23,6 @@ _CHUNK_FIELDS = (*_CUT, "vector_status", "tokens")
 
 SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2"
 
-SAME_PATH = "SELECT min(id) FROM works WHERE corpus_id = $1 AND source_path = $2"
-
 REPLACE = f"""
 UPDATE works SET markdown = $2, content_hash = $3, original_hash = $4, page_lines = $5, job_id = $6, updated_at = now(),
        {", ".join(f"{name} = ${place}" for place, name in enumerate(_FIELDS, start=7))}
@@ -88,7 +86,8 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
         await hold(connection, Lock.WORKS, corpus_id)
         described = work.bibliography.model_dump()
         origin = (work.original_hash, list(work.page_lines), work.job_id)
-        work_id: int | None = await connection.fetchval(SAME_PATH, corpus_id, work.source_path)
+        path = {"corpus_id": corpus_id, "source_path": work.source_path}
+        work_id: int | None = await rows.value(connection, "works", "min(id)", **path)
         same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
         if same_text is not None and same_text["id"] != work_id:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
@@ -104,8 +103,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
             work_id = await rows.insert(
                 connection,
                 "works",
-                corpus_id=corpus_id,
-                source_path=work.source_path,
+                **path,
                 markdown=work.markdown,
                 content_hash=work.content_hash,
                 original_hash=work.original_hash,
@@ -130,11 +128,11 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[i
 
 async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
     """The chunks of a work as it was cut, but for their tokens."""
-    rows = await connection.fetch(CUT, work_id, timeout=BULK_SECONDS)
-    places = {row["id"]: place for place, row in enumerate(rows)}
+    cut = await connection.fetch(CUT, work_id, timeout=BULK_SECONDS)
+    places = {row["id"]: place for place, row in enumerate(cut)}
     return [
         CutChunk(parent=places.get(row["parent_id"]), **{name: row[name] for name in (*_CUT, "vector_status")})
-        for row in rows
+        for row in cut
     ]
 
 
@@ -155,7 +153,6 @@ _SECONDS: Final = 120.0
 HOLD_CORPUS = "SELECT id FROM corpus WHERE id = $1 FOR KEY SHARE"
 
 SIZES = "SELECT id, chunks, live FROM posting_segment WHERE corpus_id = $1 ORDER BY id"
-DELETE = "DELETE FROM posting_segment WHERE id = ANY($1::bigint[])"
 
 # The rows of merged segments leave room for the next ones. A process that already does it is not waited for.
 VACUUM = "VACUUM (SKIP_LOCKED, TRUNCATE FALSE) posting_segment, posting"
@@ -204,7 +201,7 @@ async def _merge_next(connection: Connection, corpus_id: int) -> bool:
         if not chosen:
             return False
         chunks = await chunks_of(connection, chosen)
-        await connection.execute(DELETE, chosen)
+        await rows.delete(connection, "posting_segment", id=chosen)
         if chunks:
             await add_segment(connection, corpus_id, chunks)
         return True

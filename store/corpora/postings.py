@@ -186,8 +186,6 @@ WITH gone AS (
 SELECT corpus_id, array_agg(chunk_id) AS chunk_ids FROM gone GROUP BY corpus_id
 """
 
-VECTORS = "SELECT chunk_id, vector FROM chunk_vector WHERE chunk_id = ANY($1::bigint[])"
-
 
 async def make_searchable(connection: Connection, corpus_id: int, chunk_ids: Sequence[int], attempt_id: int) -> int:
     """Copy each chunk's vector from the attempt that embedded all of them, in this order; store its postings and its
@@ -221,7 +219,8 @@ async def withdraw_work(connection: Connection, work_id: int) -> None:
 
 async def vectors(connection: Connection, chunk_ids: Sequence[int]) -> ChunkVectors:
     """The vectors of chunks, by id; chunks that have none are absent."""
-    return {row["chunk_id"]: to_numpy(row["vector"]) for row in await connection.fetch(VECTORS, list(chunk_ids))}
+    found = await rows.pairs(connection, "chunk_vector", "chunk_id", "vector", chunk_id=list(chunk_ids))
+    return {chunk_id: to_numpy(vector) for chunk_id, vector in found.items()}
 
 
 ASKED = """

@@ -25,6 +25,7 @@ from stages.corpora.blocks import lines_of
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.works import WorkName, WorkText, refuse_changed
 from stages.queries.query_files import document_name
+from store import rows
 from store.corpora.corpora import CUT, FAILED
 from store.corpora.postings import withdraw_work
 from store.database import BULK_SECONDS, Connection, Lock, hold
@@ -61,8 +62,8 @@ ORDER BY w.title, w.id
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
     """The stored works, by id; those that are gone are absent. Raises WorkChangedError when the markdown of one does
     not match its hash."""
-    rows = await connection.fetch(TEXTS, list(work_ids), timeout=BULK_SECONDS)
-    return {row["id"]: WorkText(row["content_hash"], lines_of(_intact(row)), row["page_lines"]) for row in rows}
+    stored = await connection.fetch(TEXTS, list(work_ids), timeout=BULK_SECONDS)
+    return {row["id"]: WorkText(row["content_hash"], lines_of(_intact(row)), row["page_lines"]) for row in stored}
 
 
 async def markdown(connection: Connection, work_id: int) -> str:
@@ -100,15 +101,14 @@ async def original(connection: Connection, work_id: int) -> tuple[str, str] | No
 
 async def page_lines(connection: Connection, work_id: int) -> list[int]:
     """The line at which each page of a work begins; empty for a work without pages."""
-    found: list[int] | None = await connection.fetchval("SELECT page_lines FROM works WHERE id = $1", work_id)
-    return found or []
+    return await rows.value(connection, "works", "page_lines", id=work_id) or []
 
 
 async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) -> ListedWorks:
     """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
-    rows = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
+    part = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
     total = await connection.fetchval(f"SELECT count(*) FROM works AS w WHERE {SEARCHED}", corpus_id, wanted.search)
-    works = tuple(ListedWork(**row) for row in rows)
+    works = tuple(ListedWork(**row) for row in part)
     return ListedWorks(works=works, total=total, next_offset=wanted.next_offset(len(works), total))
 
 
@@ -223,7 +223,7 @@ async def newest(connection: Connection, corpus_id: int | None = None) -> list[R
 async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> ListedChunks:
     """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included.
     Raises Refused for a work that is not stored."""
-    corpus_id = await connection.fetchval("SELECT corpus_id FROM works WHERE id = $1", work_id)
+    corpus_id = await rows.value(connection, "works", "corpus_id", id=work_id)
     if corpus_id is None:
         raise work_missing(work_id)
     total = await connection.fetchval(f"SELECT count(*) FROM chunks AS c WHERE {_IN_SECTION}", work_id, wanted.heading)
@@ -271,12 +271,6 @@ async def refuse_replaced(connection: Connection, job_ids: Sequence[int]) -> Non
 
 COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
 
-BY_ID = f"SELECT {COLUMNS} FROM chunks AS c WHERE c.id = ANY($1::bigint[])"
-
-WAITING = (
-    f"SELECT id FROM chunks WHERE work_id = $1 AND vector_status = '{VectorStatus.TO_VEC}' ORDER BY start_line, id"
-)
-
 # UNION leaves each section in once, whatever hangs on it.
 AROUND = f"""
 WITH RECURSIVE around AS (
@@ -290,21 +284,18 @@ SELECT {COLUMNS} FROM around AS a JOIN chunks AS c ON c.id = a.id
 
 async def by_ids(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:
     """Chunks by id; those that are gone are absent."""
-    return _by_id(await connection.fetch(BY_ID, list(chunk_ids)))
+    return {one.id: one for one in await rows.find(connection, CorpusChunk, "chunks", id=list(chunk_ids))}
 
 
 async def around(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:
     """Every section around any of these chunks, up to the outermost, by id."""
-    return _by_id(await connection.fetch(AROUND, list(chunk_ids)))
+    return {row["id"]: CorpusChunk(**row) for row in await connection.fetch(AROUND, list(chunk_ids))}
 
 
 async def waiting_of(connection: Connection, work_id: int) -> list[int]:
     """The chunks of a work that wait for a vector, in the order of its lines."""
-    return [row["id"] for row in await connection.fetch(WAITING, work_id)]
-
-
-def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:
-    return {row["id"]: CorpusChunk(**row) for row in rows}
+    waits = {"work_id": work_id, "vector_status": VectorStatus.TO_VEC}
+    return await rows.values(connection, "chunks", "id", order="start_line, id", **waits)
 
 
 # A job keeps the work that it made until the file of that work is imported again.
@@ -333,10 +324,7 @@ async def documents(connection: Connection, job_ids: Sequence[int]) -> dict[int,
     return {row["job_id"]: DocumentView(**row) for row in await connection.fetch(DOCUMENTS, list(job_ids))}
 
 
-SOURCES = "SELECT source_path FROM works WHERE corpus_id = ANY($1::bigint[])"
-
-
 async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set[str]:
     """The works of corpora, as judgements name them."""
-    works = await connection.fetch(SOURCES, list(corpus_ids))
-    return {document_name(row["source_path"]) for row in works}
+    paths = await rows.values(connection, "works", "source_path", corpus_id=list(corpus_ids))
+    return {document_name(path) for path in paths}

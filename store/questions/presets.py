@@ -12,6 +12,7 @@ from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
 from stages.queries.templates import RULES, TemplateTag, check_template
+from store import rows
 from store.database import Connection
 
 NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
@@ -19,8 +20,6 @@ NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
-
-NAMES = "SELECT preset_name FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
 BY_NAME = f"""
 SELECT {COLUMNS} FROM rag_config
@@ -65,7 +64,7 @@ async def list_all(connection: Connection) -> list[StoredPreset]:
 
 async def names(connection: Connection) -> list[str]:
     """The name of every preset: the default first, then by name. Their values are not read."""
-    return [row["preset_name"] for row in await connection.fetch(NAMES)]
+    return await rows.values(connection, "rag_config", "preset_name", order="is_default DESC, lower(preset_name)")
 
 
 async def get(connection: Connection, name: str | None = None) -> StoredPreset:
@@ -125,7 +124,7 @@ async def delete(connection: Connection, name: str) -> str:
                 f"Preset {stored!r} is the default; make another one the default before you delete it.",
                 slug="preset-is-default",
             )
-        await connection.execute("DELETE FROM rag_config WHERE id = $1", row["id"])
+        await rows.delete(connection, "rag_config", id=row["id"])
     return stored
 
 
@@ -153,24 +152,19 @@ def _stored(row: Mapping[str, Any]) -> StoredPreset:
     return StoredPreset(**{**row, "preset": Preset().changed(values, origin=f"stored in preset {row['name']}")})
 
 
-KEEP = """
-INSERT INTO chosen_setting (name, value) VALUES ($1, $2)
-ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = now()
-"""
-
-FORGET = "DELETE FROM chosen_setting WHERE name = $1"
-
-
 async def chosen(connection: Connection) -> dict[str, str]:
     """The values by environment name."""
-    return {row["name"]: row["value"] for row in await connection.fetch("SELECT name, value FROM chosen_setting")}
+    return await rows.pairs(connection, "chosen_setting", "name", "value")
 
 
 async def choose(connection: Connection, values: Mapping[str, str]) -> None:
     """Store these values in place of older ones; an empty one removes what was chosen."""
     async with connection.transaction():
         for name, value in values.items():
-            await (connection.execute(KEEP, name, value) if value else connection.execute(FORGET, name))
+            if value:
+                await rows.put(connection, "chosen_setting", {"name": name}, value=value, updated_at=rows.NOW)
+            else:
+                await rows.delete(connection, "chosen_setting", name=name)
 
 
 TEMPLATE_COLUMNS = (
@@ -195,10 +189,6 @@ RETURNING {TEMPLATE_COLUMNS}
 
 # Additions and activations take turns; readers are not blocked.
 ALONE_TEMPLATES = "LOCK TABLE prompt_templates IN SHARE ROW EXCLUSIVE MODE"
-
-DEACTIVATE_TEMPLATE = (
-    "UPDATE prompt_templates SET is_active = false, updated_at = now() WHERE function_tag = $1 AND is_active"
-)
 
 CHANGE_TEMPLATE = f"""
 UPDATE prompt_templates SET is_active = is_active OR $3, title = coalesce($4, title), updated_at = now()
@@ -269,7 +259,8 @@ async def activate_template(connection: Connection, tag: TemplateTag, version: i
     """Make a version the active one of its tag. Raises TemplateMissingError, and changes nothing then."""
     async with connection.transaction():
         await connection.execute(ALONE_TEMPLATES)
-        await connection.execute(DEACTIVATE_TEMPLATE, tag)
+        active = {"function_tag": tag, "is_active": True}
+        await rows.update(connection, "prompt_templates", active, is_active=False, updated_at=rows.NOW)
         row = await connection.fetchrow(CHANGE_TEMPLATE, tag, version, True, None)
         if row is None:
             raise template_missing(tag, version)

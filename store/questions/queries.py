@@ -251,7 +251,7 @@ async def of_run(connection: Connection, run_id: int) -> list[int]:
 
 async def rewrite(connection: Connection, query_id: int, text: str) -> None:
     """Ask something else. What was computed for the old question is the caller's to invalidate."""
-    await connection.execute("UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1", query_id, text)
+    await rows.update(connection, "queries", {"id": query_id}, original_query=text, updated_at=rows.NOW)
 
 
 async def add_result(
@@ -305,7 +305,7 @@ async def result(connection: Connection, query_id: int, result_id: int) -> Store
 
 async def newest_result(connection: Connection, query_id: int) -> int:
     """The number of the newest answer to a question; 0 when it has none."""
-    return int(await connection.fetchval("SELECT coalesce(max(id), 0) FROM results WHERE query_id = $1", query_id))
+    return int(await rows.value(connection, "results", "coalesce(max(id), 0)", query_id=query_id))
 
 
 async def made_result(connection: Connection, query_id: int, *, job_id: int, after: int) -> int | None:
@@ -316,10 +316,7 @@ async def made_result(connection: Connection, query_id: int, *, job_id: int, aft
 
 async def answered(connection: Connection, query_id: int) -> int:
     """How many answers of a model a question has."""
-    counted: int = await connection.fetchval(
-        "SELECT count(*) FROM results WHERE query_id = $1 AND origin = 'model'", query_id
-    )
-    return counted
+    return int(await rows.value(connection, "results", "count(*)", query_id=query_id, origin="model"))
 
 
 # The job that answers a question now, and those that it moved away from.
@@ -374,7 +371,7 @@ async def show(connection: Connection, job_id: int, top_n: int) -> None:
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:
     """Assign another job to a question. Its answers stay."""
-    await connection.execute("UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1", query_id, job_id)
+    await rows.update(connection, "queries", {"id": query_id}, job_id=job_id, updated_at=rows.NOW)
 
 
 COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GROUP BY s.status"

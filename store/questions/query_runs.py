@@ -19,6 +19,7 @@ from schemas.values.queries import (
 )
 from stages.queries.query_files import document_name
 from stages.reports.words import notices
+from store import rows
 from store.corpora import works
 from store.database import Connection
 from store.questions import queries
@@ -188,8 +189,6 @@ JOBS = f"""
 SELECT id, run_id FROM answering WHERE $3::bigint IS NULL UNION ALL {EVALUATIONS} ORDER BY id
 """
 
-DELETE_RESULT = "DELETE FROM results WHERE id = $1 AND query_id = $2 RETURNING id"
-
 
 async def delete_query(connection: Connection, query_id: int) -> None:
     """Delete a question: its answers, their evaluations, its judgements, its jobs with all that was computed, and the
@@ -204,7 +203,7 @@ async def delete_result(connection: Connection, query_id: int, result_id: int) -
     MissingError, Refused without such an answer, and StageRunningError while a stage of an evaluation of it runs."""
     async with connection.transaction():
         await _delete_jobs(connection, await queries.get(connection, query_id), result_id)
-        if await connection.fetchval(DELETE_RESULT, result_id, query_id) is None:
+        if not await rows.delete(connection, "results", id=result_id, query_id=query_id):
             raise result_missing(query_id, result_id)
 
 

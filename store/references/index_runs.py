@@ -7,11 +7,11 @@ is therefore a stage like any other: it is repeated when its worker dies, and it
 
 from collections import Counter
 from datetime import UTC, datetime
-from typing import Any
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import ChunkScoresMeta, PartialBuild
 from stages.models import first_unlike
+from store import rows
 from store.database import Connection
 from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
 from store.runs.chain import content_hash
@@ -103,8 +103,6 @@ SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null')
 FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
 """
 
-DESCRIBE = "UPDATE reference_index SET partial = $2 WHERE id = $1"
-
 # Two reapers choose the same job, and the second finds its stage no longer done.
 PUBLISH_AGAIN = f"""
 WITH due AS ({DUE}), ready AS (
@@ -180,7 +178,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
             reasons[row["category"]] += row["chunks"]
         people = tuple(row["participant_id"] for row in left_out)
         partial = PartialBuild(skipped_participants=people, chunk_skip_reason_counts=dict(+reasons))
-        await connection.execute(DESCRIBE, index_id, partial.model_dump_json())
+        await rows.update(connection, "reference_index", {"id": index_id}, partial=partial.model_dump_json())
     await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
     return True
 
@@ -189,8 +187,6 @@ async def publish_again(connection: Connection) -> list[int]:
     """Make the `publish` of one job ready in every run whose publication is due. Those jobs."""
     return [row["id"] for row in await connection.fetch(PUBLISH_AGAIN, None)]
 
-
-CHUNKS = "SELECT id, chunk_hash FROM reference_chunk WHERE index_id = $1 ORDER BY participant_id, ordinal"
 
 CHUNK = """
 SELECT k.text, i.name, i.replaced_at IS NOT NULL AS is_replaced
@@ -225,14 +221,11 @@ SELECT (SELECT count(*) FROM stored) AS stored,
        (SELECT count(*) FROM reference_chunk WHERE index_id = $2) AS chunks
 """
 
-DESCRIBE_SCORES = "UPDATE reference_index SET chunk_scores_meta = $2 WHERE id = $1"
-
-META = "SELECT chunk_scores_meta FROM reference_index WHERE id = $1"
-
 
 async def chunks(connection: Connection, index_id: int) -> dict[int, str]:
     """The hash of the text of each chunk of an index, by its id; participants ascending, chunks in order."""
-    return {row["id"]: row["chunk_hash"] for row in await connection.fetch(CHUNKS, index_id)}
+    order = "participant_id, ordinal"
+    return await rows.pairs(connection, "reference_chunk", "id", "chunk_hash", order=order, index_id=index_id)
 
 
 async def text_to_score(connection: Connection, index_id: int, chunk_id: int, chunk_hash: str) -> str:
@@ -275,14 +268,13 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
             "nothing was stored."
         )
     meta = ChunkScoresMeta(**scorers[0], generated_at=datetime.now(UTC).isoformat())
-    await connection.execute(DESCRIBE_SCORES, index_id, meta.model_dump_json())
+    await rows.update(connection, "reference_index", {"id": index_id}, chunk_scores_meta=meta.model_dump_json())
     return True
 
 
 async def scored_by(connection: Connection, index_id: int) -> str:
     """A hash that changes whenever the chunks of an index are scored anew."""
-    meta: dict[str, Any] | None = await connection.fetchval(META, index_id)
-    return content_hash(meta)
+    return content_hash(await rows.value(connection, "reference_index", "chunk_scores_meta", id=index_id))
 
 
 def _replaced(index_id: int, name: str) -> EmbeddingArtifactMismatchError:

@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 
 from schemas.errors import DomainError, FailureCategory, TranscriptError
 from schemas.values.participants import Participant, Split, StoredPerson, StoredSplit
+from store import rows
 from store.database import Connection
 
 # Commands name a split by its data set too where another has a split of that name.
@@ -26,12 +27,11 @@ async def splits_of(connection: Connection, data_set: str) -> dict[str, StoredSp
     return {split.name: split for split in await stored_splits(connection) if split.data_set == data_set}
 
 
-KNOWN = f"SELECT {', '.join(StoredPerson.model_fields)} FROM participant WHERE data_set = $1 ORDER BY id"
-
-
 async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson]:
     """Every stored participant of a data set, by id."""
-    return {row["id"]: StoredPerson(**row) for row in await connection.fetch(KNOWN, data_set)}
+    return {
+        one.id: one for one in await rows.find(connection, StoredPerson, "participant", order="id", data_set=data_set)
+    }
 
 
 KEEP_SPLIT = """
@@ -74,8 +74,10 @@ async def keep(
 
 async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Split]) -> None:
     """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
-    rows = [(data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.made_by) for one in splits]
-    await connection.executemany(KEEP_SPLIT, rows)
+    of_set = [
+        (data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.made_by) for one in splits
+    ]
+    await connection.executemany(KEEP_SPLIT, of_set)
 
 
 async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, Participant]:
@@ -90,13 +92,13 @@ async def data_sets(connection: Connection, participant_ids: Collection[int] = (
 
 async def texts_longer_than(connection: Connection, hashes: Sequence[str], most_bytes: int) -> dict[str, str]:
     """The transcripts of these hashes that have more bytes, by hash."""
-    rows = await connection.fetch(
+    longer = await connection.fetch(
         "SELECT transcript_hash, transcript FROM participant "
         "WHERE transcript_hash = ANY($1::text[]) AND octet_length(transcript) > $2",
         list(hashes),
         most_bytes,
     )
-    return {row["transcript_hash"]: row["transcript"] for row in rows}
+    return dict(longer)
 
 
 async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:

@@ -26,8 +26,6 @@ from stages.texts.characters import short_hash
 from store import rows
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold, to_pgvector
 
-LABELS = "SELECT participant_id, items FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
-
 ASSESSED = """
 SELECT r.participant_id
 FROM reference_participant AS r JOIN reference_index AS i ON i.id = r.index_id
@@ -131,7 +129,8 @@ async def make_current(
 
 async def labels(connection: Connection, index_id: int) -> dict[int, dict[str, Any] | None]:
     """Everybody whose chunks an index has, ids ascending, with the item scores by evidence key; None without any."""
-    return {row["participant_id"]: row["items"] for row in await connection.fetch(LABELS, index_id)}
+    key = "participant_id"
+    return await rows.pairs(connection, "reference_participant", key, "items", order=key, index_id=index_id)
 
 
 async def assessed_people(connection: Connection, index_id: int, data_set: str, numbers: Collection[int]) -> list[int]:
@@ -143,7 +142,7 @@ async def assessed_people(connection: Connection, index_id: int, data_set: str, 
 
 async def model_dtypes(connection: Connection, index_id: int) -> list[str]:
     """The number formats of an index's vectors, as far as they are known."""
-    return list(await connection.fetchval("SELECT model_dtypes FROM reference_index WHERE id = $1", index_id) or ())
+    return list(await rows.value(connection, "reference_index", "model_dtypes", id=index_id) or ())
 
 
 async def sidecars(connection: Connection, index_id: int) -> tuple[bool, bool]:
@@ -154,11 +153,8 @@ async def sidecars(connection: Connection, index_id: int) -> tuple[bool, bool]:
 
 async def chunk_texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, str]:
     """The texts of chunks, by id."""
-    rows = await connection.fetch("SELECT id, text FROM reference_chunk WHERE id = ANY($1::bigint[])", list(chunk_ids))
-    return {row["id"]: row["text"] for row in rows}
+    return await rows.pairs(connection, "reference_chunk", "id", "text", id=list(chunk_ids))
 
-
-DESCRIBE = "UPDATE reference_index SET chunk_scores_meta = $2, partial = $3 WHERE id = $1"
 
 # The scores are frozen into the index, as they are in one that a run builds.
 KEEP_PARTICIPANTS = """
@@ -167,8 +163,6 @@ SELECT $1, n.participant_id, p.items
 FROM unnest($2::integer[]) AS n (participant_id)
 LEFT JOIN participant AS p ON (p.data_set, p.id) = ($3, n.participant_id)
 """
-
-CHUNK_IDS = "SELECT id FROM reference_chunk WHERE index_id = $1 ORDER BY participant_id, ordinal"
 
 
 async def keep_imported(
@@ -183,8 +177,8 @@ async def keep_imported(
     identity. Its id. `participants` have ascending ids. Their item scores are those that are imported now."""
     async with connection.transaction():
         index_id = await plan(connection, None, index)
-        documents = (one and one.model_dump_json() for one in (chunk_scores_meta, partial))
-        await connection.execute(DESCRIBE, index_id, *documents)
+        scored, built = (one and one.model_dump_json() for one in (chunk_scores_meta, partial))
+        await rows.update(connection, "reference_index", {"id": index_id}, chunk_scores_meta=scored, partial=built)
         await connection.execute(
             KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants], index.data_set
         )
@@ -194,7 +188,8 @@ async def keep_imported(
             records=_chunk_records(index_id, participants),
             timeout=BULK_SECONDS,
         )
-        ids = [row["id"] for row in await connection.fetch(CHUNK_IDS, index_id)]
+        order = "participant_id, ordinal"
+        ids = await rows.values(connection, "reference_chunk", "id", order=order, index_id=index_id)
         await connection.copy_records_to_table(
             "reference_vector",
             columns=("chunk_id", "index_id", "participant_id", "ordinal", "vector"),
