@@ -35,7 +35,7 @@ from store.runs.jobs import PendingChain, pending_chains
 from workers.app import BROKER_ERRORS
 from workers.broker import BACKGROUND, FIRST, NORMAL
 from workers.runner import LONGEST_RETRY_SECONDS
-from workers.turns import AWAITED_SECONDS, Depths, QueueDepths, Turns, WaitingFlow, Yielding, room, send, windows
+from workers.turns import Depths, QueueDepths, Turns, WaitingFlow, room, send, windows
 
 log = structlog.get_logger(__name__)
 
@@ -271,8 +271,6 @@ class Dispatcher:
         self._turns: Turns[Flow] = Turns()
         self._windows = windows([])
         self._set_aside: Counter[tuple[str, int]] = Counter()
-        self._awaited: dict[int, float] = {}
-        self._yielding = Yielding()
         self._woken.set()
 
     def _hear(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
@@ -293,13 +291,7 @@ class Dispatcher:
 
     async def _fill(self, connection: Connection, depths: Depths) -> int:
         """Send what there is room for. How many jobs."""
-        is_awaited = await self._is_awaited(connection)
-        left = room(
-            self._windows,
-            depths,
-            set_aside=self._set_aside,
-            others=self._yielding.allowance(time.monotonic(), is_awaited=is_awaited),
-        )
+        left = room(self._windows, depths, set_aside=self._set_aside)
         if not self._queued or max(left.values()) <= 0:
             return 0
         await self._read_ahead(connection)
@@ -329,18 +321,7 @@ class Dispatcher:
         if sent < len(due):
             await backlog.mark_not_sent(connection, [chain.job_id for chain in due[sent:]])
             raise BrokerLostError
-        self._awaited |= {job_id: time.monotonic() for job_id, priority in chosen.items() if priority == FIRST}
-        self._yielding.sent(sum(priority != FIRST for priority in chosen.values()), is_awaited=is_awaited)
         return sent
-
-    async def _is_awaited(self, connection: Connection) -> bool:
-        """Whether interactive jobs that were sent lately are unfinished."""
-        if self._awaited:
-            since = time.monotonic() - AWAITED_SECONDS
-            lately = [job_id for job_id, sent_s in self._awaited.items() if sent_s > since]
-            unfinished = await backlog.unfinished(connection, lately)
-            self._awaited = {job_id: self._awaited[job_id] for job_id in unfinished}
-        return bool(self._awaited)
 
     async def _read_ahead(self, connection: Connection) -> None:
         """Read more of the flows of which little is left. Jobs that wait for a time or a worker leave the backlog."""

@@ -9,7 +9,6 @@ rest, it joins the list of the others once it is MOST_AHEAD jobs ahead of them.
 """
 
 import heapq
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -196,67 +195,15 @@ def windows(workers: Iterable[tuple[Iterable[str], int]]) -> dict[str, int]:
 
 
 def room(
-    windows: Mapping[str, int],
-    depths: Depths,
-    *,
-    set_aside: Mapping[tuple[str, int], int] = MappingProxyType({}),
-    others: int | None = None,
+    windows: Mapping[str, int], depths: Depths, *, set_aside: Mapping[tuple[str, int], int] = MappingProxyType({})
 ) -> Room:
-    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive. Jobs that
-    a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too."""
-    limit = {priority: math.inf if priority == FIRST or others is None else others for priority in PRIORITIES}
+    """How many messages more each queue takes, by name and priority. Jobs that a queue has `set_aside` count as
+    messages: they will be sent again, and more of them would wait too."""
     return {
-        (queue, priority): int(
-            min(most - depths.waiting.get((queue, priority), 0) - set_aside.get((queue, priority), 0), limit[priority])
-        )
+        (queue, priority): most - depths.waiting.get((queue, priority), 0) - set_aside.get((queue, priority), 0)
         for queue, most in windows.items()
         for priority in PRIORITIES
     }
-
-
-#: How long a job that was sent is thought to be waited for, in case it cannot finish.
-AWAITED_SECONDS: Final = 20.0
-#: The part of its pace that other work keeps.
-_KEPT: Final = 0.25
-#: Jobs a second that other work keeps at least.
-_LEAST: Final = 4.0
-#: The pace is that of about so many seconds.
-_OVER_S: Final = 2.0
-
-
-class Yielding:
-    """The pace of other work, and what it may send now."""
-
-    def __init__(self) -> None:
-        self._pace = 0.0
-        self._allowance = 0.0
-        self._seen_s: float | None = None
-
-    def allowance(self, now_s: float, *, is_awaited: bool) -> int | None:
-        """How many jobs that are not interactive may be sent now; None for any number.
-
-        >>> yielding = Yielding()
-        >>> yielding.allowance(0, is_awaited=False)
-        >>> yielding.sent(400, is_awaited=False)
-        >>> [yielding.allowance(at_s, is_awaited=True) for at_s in (0, 0.1, 0.2)]
-        [0, 5, 10]
-        """
-        passed_s = 0.0 if self._seen_s is None else max(0.0, now_s - self._seen_s)
-        self._seen_s = now_s
-        if not is_awaited:
-            self._pace *= math.exp(-passed_s / _OVER_S)
-            self._allowance = 0.0
-            return None
-        rate = max(_LEAST, _KEPT * self._pace)
-        self._allowance = min(self._allowance + rate * passed_s, rate)
-        return int(self._allowance)
-
-    def sent(self, count: int, *, is_awaited: bool) -> None:
-        """Other work was sent."""
-        if is_awaited:
-            self._allowance -= count
-        else:
-            self._pace += count / _OVER_S
 
 
 def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int] = MappingProxyType({})) -> int:

@@ -105,9 +105,6 @@ RETURNING pg_notify('{CHANNEL}', run_id::text)
 """
 
 
-UNFINISHED = f"SELECT id FROM job WHERE id = ANY($1::bigint[]) AND status IN {OPEN_JOBS}"
-
-
 class Flow(NamedTuple):
     """What takes turns: the jobs of a run, or those of its jobs that somebody waits for."""
 
@@ -188,11 +185,6 @@ async def set_aside(connection: Connection) -> list[tuple[str, FlowKind, int]]:
 async def take_back(connection: Connection, job_ids: Sequence[int]) -> list[int]:
     """Put jobs back whose messages seem lost. Those that were not claimed meanwhile."""
     return [row["id"] for row in await connection.fetch(LOST, list(job_ids))]
-
-
-async def unfinished(connection: Connection, job_ids: Sequence[int]) -> list[int]:
-    """Those of the jobs that are open."""
-    return [row["id"] for row in await connection.fetch(UNFINISHED, list(job_ids))]
 
 
 async def hasten(connection: Connection, job_ids: Sequence[int]) -> None:

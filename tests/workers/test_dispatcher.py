@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import backlog, jobs, runs, stages
+from store.runs import backlog, runs, stages
 from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
 from tests.eventually import until
@@ -127,34 +126,6 @@ async def test_two_dispatchers_send_each_job_once(database: Database, broker: Br
         await until(lambda: broker.depth() + other.depth() == 24)
         await asyncio.sleep(0.3)
         assert broker.depth() + other.depth() == 24
-
-
-async def test_while_a_question_runs_a_batch_goes_on_at_a_part_of_its_pace(
-    database: Database, connection: Connection, store_run: StoreRun, broker: Broker
-) -> None:
-    stored = await store_run(*map(str, range(1000)))
-
-    async def taken_in(seconds: float) -> int:
-        """Messages that a quick worker takes."""
-        end = asyncio.get_running_loop().time() + seconds
-        count = 0
-        while asyncio.get_running_loop().time() < end:
-            count += len(broker.client.lpop(key("extract"), 4) or ())
-            await asyncio.sleep(0.02)
-        return count
-
-    async with dispatching(database, broker.url):
-        await broker.holds(LEAST_MESSAGES)
-        alone = await taken_in(1.5)
-        await backlog.hasten(connection, [stored.job_ids[-1]])
-        await broker.holds(1, FIRST)
-        await taken_in(0.3)
-        beside = await taken_in(1.5)
-        assert 0 < beside < 0.6 * alone
-
-        await jobs.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[-1])
-        await taken_in(0.5)
-        assert await taken_in(1.5) > 1.3 * beside
 
 
 async def test_the_lock_is_held_once_and_a_session_that_is_silent_loses_it(database: Database) -> None:
