@@ -101,7 +101,7 @@ Cut = Callable[[MarkdownDocument, str], list[CutChunk]]
 """Cuts a work with this title into chunks, with their tokens where they can be counted."""
 
 
-def cutting(corpus: StoredCorpus, *, searches_tables: bool) -> Cut:
+def cutting(corpus: StoredCorpus) -> Cut:
     """How the works of a corpus that has a language are cut. Raises Refused where its tokens cannot be counted."""
     assert corpus.language is not None
     tokens = measure_of(corpus.backend, corpus.model, embeds_headings=corpus.embeds_headings)
@@ -111,14 +111,7 @@ def cutting(corpus: StoredCorpus, *, searches_tables: bool) -> Cut:
         if tokens is None:
             raise uncountable(corpus.backend, corpus.model)
         size, measure = ChunkSize.of_tokens(corpus.chunk_tokens), tokens
-    return partial(
-        cut_work,
-        size=size,
-        measure=measure,
-        language=corpus.language,
-        searches_tables=searches_tables,
-        counted_by=tokens,
-    )
+    return partial(cut_work, size=size, measure=measure, language=corpus.language, counted_by=tokens)
 
 
 def measure_of(backend: str, model: str, *, embeds_headings: bool) -> TokenMeasure | None:

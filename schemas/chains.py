@@ -178,7 +178,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage("repair", "llm", "documents.RepairedTitles", asks_llm=True).reading(_HEADINGS, "RAGQ_REPAIR_BY"),
         Stage("sanitise", "model", "documents.SanitisedDocument"),
         Stage("select", "llm", "documents.SelectedSections", asks_llm=True).reading(_HEADINGS, "RAGQ_SELECT_BY"),
-        Stage("cut", "model", "documents.CutDocument").reading("RAGQ_SEARCH_TABLES"),
+        Stage("cut", "model", "documents.CutDocument"),
         Stage("embed", "model", "documents.EmbeddedBatch").reading(_EMBEDDING),
         Stage("publish", "model", "documents.PublishedBatch").reading("RAGQ_HNSW_FROM_CHUNKS"),
     ),

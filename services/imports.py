@@ -197,7 +197,7 @@ async def import_files(
         if works and corpus.language is None:
             found = await asyncio.to_thread(language_of, [work.file.text for work in works])
             corpus = await corpora.take_language(connection, corpus.id, found)
-    kept = await _keep_works(database, corpus, works, settings, report) if works else []
+    kept = await _keep_works(database, corpus, works, report) if works else []
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
         waiting = (await corpora.view(connection, corpus.id)).waiting
@@ -245,16 +245,12 @@ async def _through_stages(
 
 
 async def _keep_works(
-    database: Database,
-    corpus: StoredCorpus,
-    works: Sequence[ReadWork],
-    settings: EffectiveSettings,
-    report: Report | None,
+    database: Database, corpus: StoredCorpus, works: Sequence[ReadWork], report: Report | None
 ) -> list[ImportedFile]:
     """Store each work in a transaction of its own. One whose text another work has is refused, by itself."""
     from adapters.cutting import cutting
 
-    cut = cutting(corpus, searches_tables=settings.run.ragq.search_tables)
+    cut = cutting(corpus)
     kept: list[ImportedFile] = []
     for work in works:
         title, source = work.bibliography.title, work.file.source_path

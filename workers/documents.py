@@ -99,7 +99,7 @@ async def run_cut(work: Work) -> CutDocument:
     if corpus.language is None:
         language = language_of([sanitised.markdown])
         corpus = await work.database.ask(corpora.take_language, inputs["corpus_id"], language)
-    cut = cutting(corpus, searches_tables=work.settings.ragq.search_tables)
+    cut = cutting(corpus)
     found = await asyncio.to_thread(cut, document, fields.title)
     kept, skipped = selected_chunks(found, selected.skipped)
     new = NewWork(

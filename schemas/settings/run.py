@@ -256,9 +256,6 @@ class RagqSettings(SettingsGroup):
     """Who selects the sections of an imported document that are embedded: rules, or a language model."""
     document_model: str = ""
     """Language model for the headings and sections of documents; if empty, MODEL_QUANTITATIVE_MODEL."""
-    search_tables: bool = True
-    """Tables and figures of works that are imported can be found: rows with the names of their columns, descriptions of
-    images, both with their captions."""
     retries: Annotated[int, Ge(0), Le(10)] = 0
     """Automatic retries of a stage after a transport error; other errors are not retried."""
 

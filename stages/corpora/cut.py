@@ -253,14 +253,13 @@ def cut_work(
     size: ChunkSize = ChunkSize(),
     measure: Measure = Words(),  # noqa: B008
     language: str = ENGLISH,
-    searches_tables: bool = True,
     counted_by: Measure | None = None,
 ) -> list[CutChunk]:
     """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
     A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
     parent. A content chunk has sentences of one section, as the language ends them, joined by spaces; each table and
-    each figure is a chunk as it is. With `searches_tables` chunks of their words follow, which are searched. A work
+    each figure is a chunk as it is. Chunks of their words follow, which are searched. A work
     without visible characters has no chunks. `counted_by` counts the tokens of what is embedded.
     """
     chunks: list[CutChunk] = []
@@ -275,8 +274,7 @@ def cut_work(
         left = size.without(measure.around(path))
         own = [(block, VectorStatus.TO_VEC) for block in _texts(section, left, measure, language)]
         own += [(block, _KEPT[block.kind]) for block in section.own if block.kind in _KEPT]
-        if searches_tables:
-            own += [(block, VectorStatus.TO_VEC) for block in _searched(section, left, measure)]
+        own += [(block, VectorStatus.TO_VEC) for block in _searched(section, left, measure)]
         own.sort(key=lambda one: one[0].start_line)
         for block, status in [(whole, VectorStatus.NO_VEC), *own]:
             counts = counted_by if status is VectorStatus.TO_VEC else None

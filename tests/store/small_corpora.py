@@ -84,7 +84,7 @@ async def embed_waiting(connection: Connection, corpus_id: int) -> None:
     await embed_and_publish(connection, corpus_id, waiting, np.ones((len(waiting), 2)))
 
 
-TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| green |\n"
+TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| |\n|---|\n| |\n"
 
 
 def new_work(
@@ -94,7 +94,7 @@ def new_work(
         bibliography=Bibliography(title=title, authors=authors),
         source_path=source_path,
         markdown=markdown,
-        chunks=cut_work(read_markdown(markdown), title=title, searches_tables=False),
+        chunks=cut_work(read_markdown(markdown), title=title),
     )
 
 

@@ -96,7 +96,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert run.settings_hash(run.RunSettings()) == "553f4f64734b4a3c72d648f71edbdb778a53e5208e12b43f5f18aaf4711c46cf"
+    assert run.settings_hash(run.RunSettings()) == "9d296d737741b62f99c537b6f0e7f935fa6f46a28642a591a384020103806d54"
     assert run.settings_hash(run.RunSettings(ragq=run.RagqSettings(retries=1))) != run.settings_hash(run.RunSettings())
 
 
