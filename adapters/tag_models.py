@@ -156,14 +156,14 @@ class TagModelBuilder:
         from sklearn.feature_extraction.text import TfidfTransformer  # type: ignore[import-untyped]
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-        terms = sorted({tag for document in vocabulary.documents for tag in document.tags})
+        terms = sorted({tag for tags, _ in vocabulary.documents for tag in tags})
         if len(terms) < 2:
             return packed({"idf": np.empty(0), "components": np.empty((0, 0)), "rows": np.empty((0, 0))}, {"terms": []})
         column = {term: place for place, term in enumerate(terms)}
-        cells = [(row, column[tag]) for row, document in enumerate(vocabulary.documents) for tag in document.tags]
+        cells = [(row, column[tag]) for row, (tags, _) in enumerate(vocabulary.documents) for tag in tags]
         shape = (len(vocabulary.documents), len(terms))
         occurs = csr_array((np.ones(len(cells)), tuple(zip(*cells, strict=True))), shape=shape)
-        weights = diags_array([float(document.weight) for document in vocabulary.documents])
+        weights = diags_array([float(weight) for _, weight in vocabulary.documents])
         transformer = TfidfTransformer(sublinear_tf=True)
         svd = TruncatedSVD(min(self.components, len(terms) - 1), algorithm="arpack", random_state=seed)
         with threadpool_limits(1):

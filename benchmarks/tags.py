@@ -102,7 +102,7 @@ class Models:
         near = np.full((len(lookups), len(self.tokens)), -1.0, dtype=np.float32)
         for row, neighbours in enumerate(self._search.nearest(queries, 100)):
             for neighbour in neighbours:
-                near[row, self._fasttext.places[neighbour.token]] = neighbour.similarity
+                near[row, self._fasttext.places[neighbour.alias_token]] = neighbour.similarity
         return near
 
     def _asked(self, lookups: Sequence[str]) -> Vectors:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.participants import Neighbour, PHQ8Item, Reference
 from schemas.values.queries import Hit
-from schemas.values.tags import Lexicon, NearToken
+from schemas.values.tags import NearToken, Vocabulary
 
 ScoreSource = Literal["participant", "chunk"]
 """The score of a reference: its participant's, or the chunk's own (Spec 35)."""
@@ -249,7 +249,7 @@ class TokenQuery(NamedTuple):
 class TagLexicon(Protocol):
     """Tags and aliases of vocabularies, by token."""
 
-    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
+    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
         """The tags and the aliases among the tokens, and the tags of those aliases, in one round trip; without tokens
         there is none. Unknown tokens are absent. Raises DomainError when there is no such vocabulary."""
 

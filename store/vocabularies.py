@@ -9,7 +9,6 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.tags import (
     BuiltVocabulary,
-    Lexicon,
     PhraseReport,
     StoredVocabulary,
     Tag,
@@ -17,7 +16,6 @@ from schemas.values.tags import (
     Vocabulary,
 )
 from stages.tags.rerank import emptied
-from stages.tags.similarity import SentenceModel
 from store import rows
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold
 
@@ -57,7 +55,7 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         await copy("tag", columns, tags)
         aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
         await copy("tag_alias", ("alias", "tag"), aliases)
-        documents = ((at, list(document.tags), document.weight) for at, document in enumerate(vocabulary.documents))
+        documents = ((at, list(tags), weight) for at, (tags, weight) in enumerate(vocabulary.documents))
         await copy("tag_document", ("ordinal", "tags", "weight"), documents)
     return vocabulary_id
 
@@ -109,7 +107,7 @@ WITH alias AS (
     SELECT name, category, count, nsfw_probability, title FROM tag
     WHERE vocabulary_id = $1 AND name IN (SELECT unnest($2::text[]) UNION SELECT unnest(tags) FROM alias)
 )
-SELECT coalesce((SELECT jsonb_object_agg(name, to_jsonb(found)) FROM found), '{}') AS tags,
+SELECT coalesce((SELECT jsonb_agg(to_jsonb(found) ORDER BY name COLLATE "C") FROM found), '[]') AS tags,
        coalesce((SELECT jsonb_object_agg(alias, tags) FROM alias), '{}') AS aliases
 FROM vocabulary WHERE id = $1
 """
@@ -130,7 +128,7 @@ async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
     return Vocabulary(
         tags=map(dict, await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)),
         aliases=dict(await connection.fetch(ALIASES, vocabulary_id, timeout=BULK_SECONDS)),
-        documents=map(dict, await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)),
+        documents=map(tuple, await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)),
     )
 
 
@@ -140,16 +138,16 @@ class PostgresVocabularies:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
+    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
         """See TagLexicon."""
         if not tokens:
-            return Lexicon(tags={}, aliases={})
+            return Vocabulary(tags=(), aliases={})
         row = await self._database.with_retry(
             lambda connection: connection.fetchrow(LOOK_UP, vocabulary_id, list(tokens))
         )
         if row is None:
             raise vocabulary_missing(vocabulary_id)
-        return Lexicon(**row)
+        return Vocabulary(**row)
 
 
 Part = Literal["tokens", "context", "similarity"]
@@ -161,12 +159,10 @@ TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FO
 KEEP_FILE = "INSERT INTO vocabulary_model (vocabulary_id, part, sha256, data) VALUES ($1, $2, $3, $4)"
 
 
-async def keep_models(
-    connection: Connection, built: BuiltVocabulary, files: Mapping[Part, bytes], sentences: SentenceModel | None
-) -> None:
-    """Store the models of a vocabulary, all or nothing; the same models once more change nothing. `sentences` embedded
-    the names. A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when
-    it has others already, and DomainError when it is not there."""
+async def keep_models(connection: Connection, built: BuiltVocabulary, files: Mapping[Part, bytes]) -> None:
+    """Store the models of a vocabulary, all or nothing; the same models once more change nothing. A vocabulary keeps
+    its models for good, so that what a run found can be found again. Raises Refused when it has others already, and
+    DomainError when it is not there."""
     async with connection.transaction():
         row = await connection.fetchrow(TO_INDEX, built.vocabulary_id)
         if row is None:
@@ -181,8 +177,7 @@ async def keep_models(
         for part, data in files.items():
             digest = hashlib.sha256(data).hexdigest()
             await connection.execute(KEEP_FILE, built.vocabulary_id, part, digest, data, timeout=BULK_SECONDS)
-        named = {} if sentences is None else {f"sentence_{name}": of for name, of in sentences._asdict().items()}
-        models = built.model_dump(exclude={"vocabulary_id"}) | named
+        models = built.model_dump(exclude={"vocabulary_id"})
         await rows.update(connection, "vocabulary", {"id": built.vocabulary_id}, **models, indexed_at=rows.NOW)
 
 

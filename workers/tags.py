@@ -10,10 +10,11 @@ import numpy as np
 from adapters.tag_models import TagModelBuilder, similarity_file
 from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import BuiltVocabulary, EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags, Vocabulary
+from stages.ports import Vector
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
-from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
-from stages.tags.similarity import SentenceModel, TokenModel, plain
+from stages.tags.retrieve import embed_phrases, retrieve_tags
+from stages.tags.similarity import TokenModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
 from store.runs.chain import content_hash
@@ -38,16 +39,17 @@ async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
     return Result(embedded, vectors)
 
 
-async def _sentences(work: Work, phrases: list[str], loaded: VocabularyModels) -> Sentences | None:
-    model = sentence_model(work)
-    if model is None or loaded.fused is None:
+async def _sentences(work: Work, phrases: list[str], loaded: VocabularyModels) -> dict[str, Vector] | None:
+    asked = given(work, "sentences")
+    if asked is None or loaded.fused is None:
         return None
-    embedder = work.embedder_of(model.backend, model.model)
+    embedder = work.embedder_of(asked["backend"], asked["model"])
     digest = await embedder.digest()
-    if digest != model.digest:
+    if digest != asked["digest"]:
         raise DomainError(
-            f"The names of the vocabulary were embedded by other weights of {model.model} ({model.digest[:12]}, not "
-            f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original.",
+            f"The names of the vocabulary were embedded by other weights of {asked['model']} "
+            f"({asked['digest'][:12]}, not {digest[:12]}). Import and index the vocabulary again, or set "
+            "PSQ_SIMILARITY=original.",
             FailureCategory.VOCABULARY_UNUSABLE,
         )
     characters = loaded.fused.characters
@@ -57,7 +59,7 @@ async def _sentences(work: Work, phrases: list[str], loaded: VocabularyModels) -
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
         truncate=True,
     )
-    return Sentences(model, lookups, embedded.vectors)
+    return dict(zip(lookups, embedded.vectors, strict=True))
 
 
 async def run_retrieve(work: Work) -> RetrievedTags:
@@ -90,7 +92,7 @@ async def run_rerank(work: Work) -> RankedTags:
         context=embedded.context,
         rows=rows,
         context_weight=settings.context_weight,
-        per_phrase_final_k=chosen if chosen != "auto" else None if sentence_model(work) else 1,
+        per_phrase_final_k=chosen if chosen != "auto" else None if given(work, "sentences") else 1,
         global_k=settings.retrieval_global_k,
     )
 
@@ -103,7 +105,7 @@ async def run_validate(work: Work) -> ValidatedTags:
     return validate_tags(
         ranked,
         retrieved=await work.output(RetrievedTags),
-        lexicon=await PostgresVocabularies(work.database).look_up(given(work, "vocabulary_id"), tags),
+        vocabulary=await PostgresVocabularies(work.database).look_up(given(work, "vocabulary_id"), tags),
         allow_nsfw_tags=given(work, "allow_nsfw_tags"),
         min_tag_count=given(work, "min_tag_count"),
         global_k=settings.retrieval_global_k,
@@ -118,19 +120,13 @@ def given(work: Work, name: str) -> Any:
     return found
 
 
-def sentence_model(work: Work) -> SentenceModel | None:
-    """The sentence embedder of the vocabulary; None for jobs by FastText alone."""
-    found = given(work, "sentences")
-    return None if found is None else SentenceModel(**found)
-
-
 async def models(work: Work) -> VocabularyModels:
     """The models of that vocabulary."""
     return await work.wiring.tag_models.of(
         given(work, "vocabulary_id"),
         tokens_digest=given(work, "tokens_digest"),
         context_digest=given(work, "context_digest"),
-        is_fused=sentence_model(work) is not None,
+        is_fused=given(work, "sentences") is not None,
     )
 
 
@@ -143,12 +139,13 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
     built_for = given(work, "vocabulary_id")
     content = await work.database.ask(vocabularies.content, built_for)
     builder = TagModelBuilder()
-    (tokens, context), (similarity, sentences) = await asyncio.gather(
+    (tokens, context), similarity = await asyncio.gather(
         asyncio.to_thread(builder.build, content), _similarity(work, content)
     )
     files: dict[Part, bytes] = {"tokens": tokens, "context": context}
+    sentences: dict[str, str] = {}
     if similarity is not None:
-        files["similarity"] = similarity
+        files["similarity"], sentences = similarity
     digests = {part: sha256(file).hexdigest() for part, file in files.items()}
     built = BuiltVocabulary(
         vocabulary_id=built_for,
@@ -157,15 +154,16 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
         context_digest=digests["context"],
         similarity_digest=digests.get("similarity"),
         dimension=builder.dimension,
+        **sentences,
     )
-    return Result(built, effect=partial(vocabularies.keep_models, built=built, files=files, sentences=sentences))
+    return Result(built, effect=partial(vocabularies.keep_models, built=built, files=files))
 
 
-async def _similarity(work: Work, vocabulary: Vocabulary) -> tuple[bytes, SentenceModel] | tuple[None, None]:
-    """The meaning of all names, and what embedded them; nothing where the submission asks for FastText alone."""
+async def _similarity(work: Work, vocabulary: Vocabulary) -> tuple[bytes, dict[str, str]] | None:
+    """The meaning of all names, and what embedded them; None where the submission asks for FastText alone."""
     asked = given(work, "sentences")
     if asked is None or not vocabulary.tags:
-        return None, None
+        return None
     embedder = work.embedder_of(asked["backend"], asked["model"])
     tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
     parts = [
@@ -177,4 +175,5 @@ async def _similarity(work: Work, vocabulary: Vocabulary) -> tuple[bytes, Senten
         for start in range(0, len(tokens), BATCH)
     ]
     file = await asyncio.to_thread(similarity_file, np.concatenate([part.vectors for part in parts]))
-    return file, SentenceModel(asked["backend"], asked["model"], await embedder.digest())
+    used = {"sentence_backend": asked["backend"], "sentence_model": asked["model"]}
+    return file, {**used, "sentence_digest": await embedder.digest()}

@@ -1,6 +1,7 @@
 """The content of a vocabulary, and the outputs of the stages of a tags job."""
 
 from datetime import datetime
+from functools import cached_property
 
 from pydantic import Field
 
@@ -20,22 +21,24 @@ class Tag(Value):
     """The name as its file writes it; null where that is `name`, which phrases are matched with."""
 
 
-class TagDocument(Value):
-    """Tags that occur together, and how often they do."""
-
-    tags: tuple[str, ...]
-    weight: int = 1
+Together = tuple[tuple[str, ...], int]
+"""Tags that occur together, and how often they do."""
 
 
 class Vocabulary(Value):
-    """The imported content of a vocabulary. Aliases and documents name tags of `tags`, in order of their files."""
+    """The imported content of a vocabulary, or a part of it. Aliases and documents name tags of `tags`."""
 
     tags: tuple[Tag, ...]
     aliases: dict[str, tuple[str, ...]]
     """Alias -> its tags, in alphabetical order."""
-    documents: tuple[TagDocument, ...] = ()
+    documents: tuple[Together, ...] = ()
     unknown_ratings: int = 0
     """Ratings in its files of tags that it does not have."""
+
+    @cached_property
+    def by_name(self) -> dict[str, Tag]:
+        """The tags by their names."""
+        return {tag.name: tag for tag in self.tags}
 
 
 class BuiltVocabulary(Value):
@@ -45,9 +48,13 @@ class BuiltVocabulary(Value):
     model: str
     model_digest: str
     context_digest: str
-    similarity_digest: str | None = None
-    """Of the model of spelling and meaning; None for vocabularies that were built without one."""
     dimension: int
+    similarity_digest: str | None = None
+    """Of the model of spelling and meaning; None for vocabularies that were built without one, as the next ones."""
+    sentence_backend: str | None = None
+    sentence_model: str | None = None
+    """The embedder of the names of tags, and of phrases."""
+    sentence_digest: str | None = None
 
 
 class PhraseSet(Value):
@@ -82,17 +89,12 @@ class StoredVocabulary(Value):
     indexed_at: datetime | None
 
 
-class Lexicon(Value):
-    """The tags and aliases of some tokens in a vocabulary."""
+class NearToken(Value):
+    """A token of the vocabulary, and how near it is to a phrase by each source, -1..1; None where the source does not
+    know one of both."""
 
-    tags: dict[str, Tag]
-    """Every canonical tag among the tokens and among the targets of the aliases."""
-    aliases: dict[str, tuple[str, ...]]
-
-
-class SourceScores(Value):
-    """How near a token is to a phrase by each source, -1..1; None where the source does not know one of both."""
-
+    alias_token: str = Field(repr=False)
+    """The token."""
     score_fasttext: float | None
     """Raw cosine of the token model; 1.0 for an exact match."""
     score_similarity: float | None = None
@@ -112,19 +114,21 @@ class SourceScores(Value):
         return counted
 
 
-class NearToken(SourceScores):
-    """A token of the vocabulary near a lookup."""
-
-    token: str = Field(repr=False)
-
-
-class ScoredTag(SourceScores):
-    """A tag with its scores."""
+class Candidate(NearToken):
+    """A tag for a phrase, found by its nearest token; or for a request, with the token of the phrase that it fits best,
+    and the maximum of each score over the phrases."""
 
     tag: str
     title: str | None = None
     """The tag as its file writes it; None where that is `tag`."""
     count: int | None
+    score_context: float | None = None
+    score_combined: float
+    """The similarity; from stage `rerank` on with the context."""
+    context_imputed: bool | None = Field(default=None, exclude_if=lambda imputed: imputed is None)
+    """Whether a phrase's tag has the context score of others; None for a request, and before stage `rerank`."""
+    sources: tuple[str, ...] = Field(repr=False)
+    """The normalised phrases that found it, in order."""
 
     @property
     def shown(self) -> str:
@@ -156,9 +160,6 @@ class EmbeddedPhrases(Value):
     """Phrases in the order of the request, then heads."""
     embedded: tuple[str, ...] = Field(repr=False)
     """The lookups that have a vector. The vectors are stored separately, one per lookup, in this order."""
-    sentence_model: str | None = None
-    """The sentence embedder; None where FastText alone places tokens."""
-    sentence_digest: str | None = None
     token_dimension: int | None = None
     """The first numbers of each vector are those of the token model, zeros where it cannot embed the lookup; the others
     are those of the sentence embedder. None where all are those of the token model."""
@@ -166,21 +167,12 @@ class EmbeddedPhrases(Value):
     """The context vector of the request, of length 1; None if none of its terms is known."""
 
 
-class FoundTag(ScoredTag):
-    """A canonical tag found for a phrase."""
+class PhraseReport(Phrase):
+    """The tags found for one phrase, before its list was cut: by tag, from stage `rerank` on best first."""
 
-    alias_token: str = Field(repr=False)
-    """The token that gave the similarity."""
-
-
-class FoundForPhrase(Value):
-    """The tags found for one phrase."""
-
-    phrase: Phrase
-    required: tuple[str, ...]
+    candidates: tuple[Candidate, ...]
+    required: tuple[str, ...] = ()
     """The tags that the phrase names exactly, by tag."""
-    found: tuple[FoundTag, ...]
-    """By tag."""
     too_rare: int = 0
     """Tags that were left out because they are used too seldom."""
     not_permitted: int = 0
@@ -191,37 +183,12 @@ class RetrievedTags(Value):
     """Stage `retrieve`: the tags found for each phrase, in the order of the phrases."""
 
     vocabulary_id: int
-    phrases: tuple[FoundForPhrase, ...]
+    phrases: tuple[PhraseReport, ...]
 
     @property
     def tags(self) -> frozenset[str]:
         """All tags found for any phrase."""
-        return frozenset(found.tag for phrase in self.phrases for found in phrase.found)
-
-
-class Candidate(ScoredTag):
-    """A tag for a request. Each score is its maximum over the phrases that found the tag."""
-
-    score_combined: float
-    score_context: float | None
-    sources: tuple[str, ...] = Field(repr=False)
-    """The normalised phrases that found it, in order."""
-
-
-class PhraseCandidate(FoundTag):
-    """The scores of a tag for one phrase."""
-
-    score_context: float | None
-    score_combined: float
-    context_imputed: bool
-
-
-class PhraseReport(Phrase):
-    """The tags found for one phrase, best first, before its list was cut."""
-
-    candidates: tuple[PhraseCandidate, ...]
-    too_rare: int = 0
-    not_permitted: int = 0
+        return frozenset(found.tag for phrase in self.phrases for found in phrase.candidates)
 
 
 class ValidatedTags(Value):

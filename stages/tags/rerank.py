@@ -6,23 +6,13 @@ from typing import Final
 
 import numpy as np
 
-from schemas.values.tags import (
-    Candidate,
-    FoundForPhrase,
-    Lexicon,
-    PhraseCandidate,
-    PhraseReport,
-    RankedTags,
-    RetrievedTags,
-    SourceScores,
-    Tag,
-)
+from schemas.values.tags import Candidate, PhraseReport, RankedTags, RetrievedTags, Tag, Vocabulary
 from stages.ports import Vector
 from stages.reports.words import counted
 from stages.tags.similarity import context_score
 
 
-def best_first(candidate: Candidate | PhraseCandidate) -> tuple[float, int, str]:
+def best_first(candidate: Candidate) -> tuple[float, int, str]:
     """A sort key: combined score down, count down, tag up; a missing count is 0."""
     return -candidate.score_combined, -(candidate.count or 0), candidate.tag
 
@@ -59,8 +49,8 @@ MOST_NEAR: Final = 5
 
 
 def cut(
-    ranked: Sequence[PhraseCandidate], *, required: Collection[str], per_phrase_final_k: int | None
-) -> tuple[PhraseCandidate, ...]:
+    ranked: Sequence[Candidate], *, required: Collection[str], per_phrase_final_k: int | None
+) -> tuple[Candidate, ...]:
     """The first `per_phrase_final_k`, in order, where required tags replace the last ones that are not required. None
     keeps those whose score is at least NEAR of the best one's, MOST_NEAR at most. If more tags are required than there
     are places, all are kept and the list is longer."""
@@ -73,31 +63,22 @@ def cut(
     return tuple(candidate for candidate in ranked if candidate.tag in kept)
 
 
-def merge(lists: Iterable[tuple[str, Sequence[PhraseCandidate]]], *, global_k: int) -> tuple[Candidate, ...]:
-    """One candidate per tag, best first, at most `global_k`. A list is a normalised phrase and its candidates. Each
-    score is its maximum over the lists, so the combined score need not result from the other two."""
-    by_tag: dict[str, list[tuple[str, PhraseCandidate]]] = defaultdict(list)
-    for phrase, candidates in lists:
+def merge(lists: Iterable[Sequence[Candidate]], *, global_k: int) -> tuple[Candidate, ...]:
+    """One candidate per tag of the lists of phrases, best first, at most `global_k`. Each score is its maximum over the
+    lists, so the combined score need not result from the other two."""
+    by_tag: dict[str, list[Candidate]] = defaultdict(list)
+    for candidates in lists:
         for candidate in candidates:
-            by_tag[candidate.tag].append((phrase, candidate))
-    merged = [_merged(tag, seen) for tag, seen in by_tag.items()]
-    return tuple(sorted(merged, key=best_first)[:global_k])
+            by_tag[candidate.tag].append(candidate)
+    return tuple(sorted(map(_merged, by_tag.values()), key=best_first)[:global_k])
 
 
-def _merged(tag: str, seen: Sequence[tuple[str, PhraseCandidate]]) -> Candidate:
-    candidates = [candidate for _, candidate in seen]
-    of_sources = {
-        name: _largest(getattr(candidate, name) for candidate in candidates) for name in SourceScores.model_fields
-    }
-    return Candidate(
-        tag=tag,
-        title=candidates[0].title,
-        score_combined=max(candidate.score_combined for candidate in candidates),
-        score_context=_largest(candidate.score_context for candidate in candidates),
-        **of_sources,
-        count=candidates[0].count,
-        sources=tuple(dict.fromkeys(phrase for phrase, _ in seen)),
-    )
+def _merged(found: Sequence[Candidate]) -> Candidate:
+    best = min(found, key=lambda one: (-one.score_combined, one.alias_token))
+    names = [name for name in Candidate.model_fields if name.startswith("score_")]
+    scores = {name: _largest(getattr(one, name) for one in found) for name in names}
+    sources = dict.fromkeys(phrase for one in found for phrase in one.sources)
+    return best.model_copy(update={**scores, "context_imputed": None, "sources": tuple(sources)})
 
 
 def _largest(scores: Iterable[float | None]) -> float | None:
@@ -137,11 +118,12 @@ def is_nsfw(tag: Tag) -> bool:
     return tag.nsfw_probability is not None and tag.nsfw_probability >= NSFW_FROM
 
 
-def named(token: str, lexicon: Lexicon) -> tuple[Tag, ...]:
+def named(token: str, vocabulary: Vocabulary) -> tuple[Tag, ...]:
     """The tag of this name, else the tags of this alias, else none; in alphabetical order. A token that is both is the
     tag. Aliases are followed once: a target that is not a tag is dropped."""
-    names = (token,) if token in lexicon.tags else lexicon.aliases.get(token, ())
-    return tuple(lexicon.tags[name] for name in sorted(set(names)) if name in lexicon.tags)
+    tags = vocabulary.by_name
+    names = (token,) if token in tags else vocabulary.aliases.get(token, ())
+    return tuple(tags[name] for name in sorted(set(names)) if name in tags)
 
 
 def is_rare(tag: Tag, min_tag_count: int) -> bool:
@@ -176,10 +158,7 @@ def rank_tags(
         found = {tag: context_score(of_request, rows[tag]) for tag in sorted(retrieved.tags & rows.keys())}
         scores = {tag: score for tag, score in found.items() if score is not None}
     reports = [_report(phrase, scores, context_weight=context_weight) for phrase in retrieved.phrases]
-    lists = [
-        (report.normalized, cut(report.candidates, required=phrase.required, per_phrase_final_k=per_phrase_final_k))
-        for phrase, report in zip(retrieved.phrases, reports, strict=True)
-    ]
+    lists = [cut(one.candidates, required=one.required, per_phrase_final_k=per_phrase_final_k) for one in reports]
     candidates = merge(lists, global_k=global_k)
     ranks = _best_ranks(reports)
     return RankedTags(
@@ -189,22 +168,16 @@ def rank_tags(
     )
 
 
-def _report(found: FoundForPhrase, contexts: Mapping[str, float] | None, *, context_weight: float) -> PhraseReport:
-    default = 0.0 if contexts is None else imputed_context(contexts.get(tag.tag) for tag in found.found)
+def _report(found: PhraseReport, contexts: Mapping[str, float] | None, *, context_weight: float) -> PhraseReport:
+    default = 0.0 if contexts is None else imputed_context(contexts.get(one.tag) for one in found.candidates)
     candidates = []
-    for tag in found.found:
-        context = None if contexts is None else contexts.get(tag.tag, default)
-        combined = combined_score(tag.similarity, context, context_weight=context_weight)
-        is_imputed = contexts is not None and tag.tag not in contexts
-        candidates.append(
-            PhraseCandidate(**dict(tag), score_context=context, score_combined=combined, context_imputed=is_imputed)
-        )
-    return PhraseReport(
-        **dict(found.phrase),
-        candidates=tuple(sorted(candidates, key=best_first)),
-        too_rare=found.too_rare,
-        not_permitted=found.not_permitted,
-    )
+    for one in found.candidates:
+        context = None if contexts is None else contexts.get(one.tag, default)
+        combined = combined_score(one.similarity, context, context_weight=context_weight)
+        is_imputed = contexts is not None and one.tag not in contexts
+        scored = {"score_context": context, "score_combined": combined, "context_imputed": is_imputed}
+        candidates.append(one.model_copy(update=scored))
+    return found.model_copy(update={"candidates": tuple(sorted(candidates, key=best_first))})
 
 
 def _best_ranks(reports: Sequence[PhraseReport]) -> dict[str, int]:

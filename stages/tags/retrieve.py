@@ -1,25 +1,24 @@
 """Stage `retrieve`: the canonical tags of each phrase, by name, by alias and by neighbours."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from schemas.values.tags import (
+    Candidate,
     EmbeddedPhrases,
-    FoundForPhrase,
-    FoundTag,
-    Lexicon,
     NearToken,
     Phrase,
+    PhraseReport,
     RetrievedTags,
     Tag,
+    Vocabulary,
 )
-from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vectors
+from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector, Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import is_nsfw, is_rare, named
-from stages.tags.similarity import ContextModel, SentenceModel, TokenModel, context_vector, term_weights
+from stages.tags.similarity import ContextModel, TokenModel, context_vector, term_weights
 
 EXACT = 1.0
 """The similarity of a tag that a phrase names exactly."""
@@ -57,23 +56,23 @@ async def retrieve_tags(
     queries = [query for query in _queries(embedded, vectors) if not (skip_exact and exact[query.token])]
     nearest = await asyncio.to_thread(search.nearest, queries, per_phrase_k) if queries else []
     near = {query.token: neighbours for query, neighbours in zip(queries, nearest, strict=True)}
-    tokens = {neighbour.token for neighbours in nearest for neighbour in neighbours}
+    tokens = {neighbour.alias_token for neighbours in nearest for neighbour in neighbours}
     around = await lexicon.look_up(vocabulary_id, sorted(tokens))
-    words = Lexicon(tags=known.tags | around.tags, aliases=known.aliases | around.aliases)
+    words = Vocabulary(tags=known.tags + around.tags, aliases=known.aliases | around.aliases)
     found = []
     for phrase in embedded.phrases:
         met = _met(phrase, near.get(phrase.lookup, ()), words)
         rare = [name for name, (tag, _) in met.items() if is_rare(tag, min_tag_count)]
         kept = [
-            _weighted(_found(tag, token), phrase, embedded)
+            _candidate(phrase, tag, token, is_fused=embedded.token_dimension is not None)
             for name, (tag, token) in sorted(met.items())
             if name not in rare and (allow_nsfw_tags or not is_nsfw(tag))
         ]
         found.append(
-            FoundForPhrase(
-                phrase=phrase,
+            PhraseReport(
+                **dict(phrase),
+                candidates=tuple(kept),
                 required=tuple(one.tag for one in kept if one.tag in exact[phrase.lookup]),
-                found=tuple(kept),
                 too_rare=len(rare),
                 not_permitted=len(met) - len(rare) - len(kept),
             )
@@ -90,36 +89,21 @@ def _queries(embedded: EmbeddedPhrases, vectors: Vectors) -> Iterator[TokenQuery
             yield TokenQuery(lookup, of_token if of_token.any() else None, sentence)
 
 
-def _met(phrase: Phrase, neighbours: Sequence[NearToken], words: Lexicon) -> dict[str, tuple[Tag, NearToken]]:
+def _met(phrase: Phrase, neighbours: Sequence[NearToken], words: Vocabulary) -> dict[str, tuple[Tag, NearToken]]:
     """By name, each tag that the phrase names, or a neighbour, with the nearest of its tokens."""
-    itself = NearToken(token=phrase.lookup, score_fasttext=EXACT)
+    itself = NearToken(alias_token=phrase.lookup, score_fasttext=EXACT)
     met: dict[str, tuple[Tag, NearToken]] = {}
-    for token in (itself, *sorted(neighbours, key=lambda near: (-near.similarity, near.token))):
-        for tag in named(token.token, words):
+    for token in (itself, *sorted(neighbours, key=lambda near: (-near.similarity, near.alias_token))):
+        for tag in named(token.alias_token, words):
             met.setdefault(tag.name, (tag, token))
     return met
 
 
-def _found(tag: Tag, near: NearToken) -> FoundTag:
-    scores = near.model_dump(exclude={"token"})
-    return FoundTag(tag=tag.name, title=tag.title, alias_token=near.token, count=tag.count, **scores)
-
-
-def _weighted(found: FoundTag, phrase: Phrase, embedded: EmbeddedPhrases) -> FoundTag:
-    if embedded.token_dimension is None:
-        return found
-    weight = HEAD_WEIGHT if phrase.is_head else 1.0
-    return found.model_copy(update={"score_similarity": weight * found.similarity})
-
-
-class Sentences(NamedTuple):
-    """What the sentence embedder gave for final phrases."""
-
-    model: SentenceModel
-    lookups: Sequence[str]
-    """Those that share a character n-gram with the vocabulary: others are near nothing."""
-    vectors: Vectors
-    """One row per lookup."""
+def _candidate(phrase: Phrase, tag: Tag, near: NearToken, *, is_fused: bool) -> Candidate:
+    similarity = near.similarity * (HEAD_WEIGHT if is_fused and phrase.is_head else 1.0)
+    scores = dict(near) | ({"score_similarity": similarity} if is_fused else {})
+    of_tag = {"tag": tag.name, "title": tag.title, "count": tag.count}
+    return Candidate(**of_tag, **scores, score_combined=similarity, sources=(phrase.normalized,))
 
 
 def embed_phrases(
@@ -129,18 +113,19 @@ def embed_phrases(
     context_model: ContextModel,
     context_tags: Sequence[str] = (),
     context_tag_weight: float,
-    sentences: Sentences | None = None,
+    sentences: Mapping[str, Vector] | None = None,
 ) -> tuple[EmbeddedPhrases, Vectors]:
     """Normalise the phrases, add heads, and embed them: a row per lookup in `embedded`.
 
-    Lookups that no model can embed have no vector. With `sentences` a row is the token model's vector, then the
-    sentence's, and heads do not count in the context: the phrase of a head would draw towards the head. Without, heads
-    count like phrases. Without phrases there are no vectors, whatever the context tags.
+    Lookups that no model can embed have no vector. `sentences` are the vectors of the sentence embedder, of the lookups
+    that share a character n-gram with the vocabulary: others are near nothing. With them a row is the token model's
+    vector, then the sentence's, and heads do not count in the context: the phrase of a head would draw towards the
+    head. Without, heads count like phrases. Without phrases there are no vectors, whatever the context tags.
     """
     phrases = final_phrases(rewrite_phrases)
     lookups = [phrase.lookup for phrase in phrases]
     vectors = tokens.vectors_of(lookups)
-    embedded = tuple(lookup for lookup in lookups if lookup in vectors) if sentences is None else sentences.lookups
+    embedded = tuple(lookup for lookup in lookups if lookup in vectors) if sentences is None else tuple(sentences)
     in_context = [phrase for phrase in phrases if sentences is None or not phrase.is_head]
     weights = term_weights(in_context, context_tags, context_tag_weight=context_tag_weight)
     context = context_vector(context_model, weights)
@@ -148,16 +133,14 @@ def embed_phrases(
         model=tokens.name,
         model_digest=tokens.digest,
         phrases=tuple(_with_terms(phrase, context_model) for phrase in phrases),
-        embedded=tuple(embedded),
-        sentence_model=None if sentences is None else sentences.model.model,
-        sentence_digest=None if sentences is None else sentences.model.digest,
+        embedded=embedded,
         token_dimension=None if sentences is None else tokens.dimension,
         context=None if context is None else tuple(context.tolist()),
     )
     nothing = np.zeros(tokens.dimension, dtype=np.float32)
     rows = [vectors.get(lookup, nothing) for lookup in embedded]
     by_tokens = np.asarray(rows, dtype=np.float32).reshape(len(rows), tokens.dimension)
-    return value, by_tokens if sentences is None or not rows else np.hstack((by_tokens, sentences.vectors))
+    return value, np.hstack((by_tokens, np.array([*sentences.values()]))) if sentences else by_tokens
 
 
 def _with_terms(phrase: Phrase, model: ContextModel) -> Phrase:

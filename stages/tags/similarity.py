@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from random import Random
-from typing import ClassVar, Final, NamedTuple
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +16,6 @@ from rapidfuzz.process import cdist
 from schemas.values.tags import NearToken, Phrase, Vocabulary
 from stages.ports import TokenQuery, Vector
 from stages.tags.phrases import lookup_of
-
-
-class SentenceModel(NamedTuple):
-    """The sentence embedder of a vocabulary, which embeds phrases too."""
-
-    backend: str
-    """Where it runs, as EMBEDDING_BACKEND."""
-    model: str
-    digest: str
-    """Of its weights; empty if its server reports none."""
-
 
 ALIAS_SHARE = 0.1
 """The share of tags in documents that are replaced by one of their aliases."""
@@ -54,8 +43,8 @@ def training_lists(
     for alias, targets in vocabulary.aliases.items():
         for target in targets:
             aliases.setdefault(target, []).append(alias)
-    repeated = [document for document in vocabulary.documents for _ in range(1 + int(math.log2(document.weight)))]
-    of_documents = sum(len(document.tags) for document in repeated)
+    repeated = [tags for tags, weight in vocabulary.documents for _ in range(1 + int(math.log2(weight)))]
+    of_documents = sum(map(len, repeated))
     of_aliases = sum(1 + len(others) for others in aliases.values())
     if of_documents + alias_lists * of_aliases > max_words:
         room = max_words - min(of_documents, max_words // 2)
@@ -63,11 +52,8 @@ def training_lists(
         share = min(1.0, max(0, max_words - alias_lists * of_aliases) / max(1, of_documents))
         repeated = random.sample(repeated, int(share * len(repeated)))
     lists = [
-        [
-            random.choice(aliases[name]) if name in aliases and random.random() < alias_share else name
-            for name in document.tags
-        ]
-        for document in repeated
+        [random.choice(aliases[name]) if name in aliases and random.random() < alias_share else name for name in tags]
+        for tags in repeated
     ]
     for tag in vocabulary.tags:
         lists += [[tag.name, *aliases.get(tag.name, ())] for _ in range(alias_lists if tag.name in aliases else 1)]
@@ -245,8 +231,8 @@ class TokenModel:
         similarities = self.cosines(query.vector)
         # Rows are in the order of tokens, so a stable order by similarity leaves ties by token.
         order = np.argsort(-similarities, kind="stable")[: limit + 1]
-        near = [NearToken(token=self.tokens[row], score_fasttext=float(similarities[row])) for row in order]
-        return tuple(one for one in near if one.token != query.token)[:limit]
+        near = [NearToken(alias_token=self.tokens[row], score_fasttext=float(similarities[row])) for row in order]
+        return tuple(one for one in near if one.alias_token != query.token)[:limit]
 
     def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
         """Vectors of length 1, by token; those that the model cannot embed are absent. Each depends on its token."""
@@ -309,7 +295,7 @@ class FusedSearch:
             fused = FASTTEXT * by_token + (1 - FASTTEXT) * by_sentence
         return tuple(
             NearToken(
-                token=self._model.tokens[rows[at]],
+                alias_token=self._model.tokens[rows[at]],
                 score_fasttext=None if by_token is None else float(by_token[at]),
                 score_similarity=float(fused[at]),
                 score_characters=float(by_characters[at]),

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from schemas.errors import DomainError, FailureCategory
-from schemas.values.tags import Candidate, Lexicon, RankedTags, RetrievedTags, ValidatedTags
+from schemas.values.tags import Candidate, RankedTags, RetrievedTags, ValidatedTags, Vocabulary
 from stages.tags.rerank import best_first, is_nsfw, is_rare
 
 
@@ -12,18 +12,18 @@ def validate_tags(
     ranked: RankedTags,
     *,
     retrieved: RetrievedTags,
-    lexicon: Lexicon,
+    vocabulary: Vocabulary,
     allow_nsfw_tags: bool,
     min_tag_count: int,
     global_k: int,
 ) -> ValidatedTags:
-    """The candidates unchanged, if they satisfy the contract. `lexicon` is a fresh lookup of the candidates in the
-    vocabulary. A required tag may be absent only if the list is full. Raises DomainError with every violation."""
+    """The candidates unchanged, if they satisfy the contract. `vocabulary` has the candidates, looked up
+    again. A required tag may be absent only if the list is full. Raises DomainError with every violation."""
 
     def violations() -> Iterator[str]:
         candidates = ranked.candidates
         tags = [candidate.tag for candidate in candidates]
-        known = [lexicon.tags[tag] for tag in tags if tag in lexicon.tags]
+        known = [vocabulary.by_name[tag] for tag in tags if tag in vocabulary.by_name]
         if foreign := len(tags) - len(known):
             yield f"{foreign} of {len(tags)} are not in the vocabulary"
         if not allow_nsfw_tags and (unsafe := sum(map(is_nsfw, known))):
@@ -38,7 +38,7 @@ def validate_tags(
             yield "they are not in order"
         if outside := sum(not _is_bounded(candidate) for candidate in candidates):
             yield f"{outside} of {len(tags)} have a score that is not a number from -1 to 1"
-        phrases = {found.phrase.normalized for found in retrieved.phrases}
+        phrases = {found.normalized for found in retrieved.phrases}
         if sourceless := sum(
             not candidate.sources or not phrases.issuperset(candidate.sources) for candidate in candidates
         ):

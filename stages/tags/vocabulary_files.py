@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from schemas.values.participants import FileProblem
-from schemas.values.tags import Tag, TagDocument, Vocabulary
+from schemas.values.tags import Tag, Together, Vocabulary
 from stages.records import Parsed, Row, parse_rows
 from stages.tags.phrases import lookup_of
 
@@ -57,8 +57,8 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
         return Parsed(Vocabulary(tags=(), aliases={}), problems)
     aliases = _aliases(rows)
     named = {lookup_of(cells["name"]) for _, cells in rows}
-    documents = tuple(_in_tags(document, named, aliases) for document in (*pairs, *lists))
-    uncounted = {tag for document in documents for tag in document.tags} - named
+    documents = tuple((_in_tags(tags, named, aliases), weight) for tags, weight in (*pairs, *lists))
+    uncounted = {tag for tags, _ in documents for tag in tags} - named
     tags = [*(_tag(cells) for _, cells in rows), *(Tag(name=name) for name in sorted(uncounted))]
     tags = [tag.model_copy(update={"nsfw_probability": ratings.get(tag.name)}) for tag in tags]
     unknown = len(ratings.keys() - named - uncounted)
@@ -110,7 +110,7 @@ def _tag(cells: Mapping[str, str]) -> Tag:
     return Tag(name=name, category=cells["category"].strip(), count=_whole(cells["count"]), title=title)
 
 
-def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
+def _pairs(data: bytes) -> Parsed[tuple[Together, ...]]:
     columns = ("tag", "other", "count")
     rows, of_file = parse_rows(data, file=PAIRS_FILE, by_tabs=True, columns=columns, header=columns)
     documents, problems = [], [*of_file]
@@ -121,15 +121,15 @@ def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
             found = "is not two tags and a count of 1 or more"
             problems.append(FileProblem(PAIRS_FILE, line, found, "correct or remove it"))
         else:
-            documents.append(TagDocument(tags=tags, weight=count))
+            documents.append((tags, count))
     return Parsed(tuple(documents), tuple(problems))
 
 
-def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
+def _lists(data: bytes) -> Parsed[tuple[Together, ...]]:
     columns = ("tags",)
     rows, problems = parse_rows(data, file=LISTS_FILE, by_tabs=True, columns=columns, header=columns)
-    tags = (tuple(dict.fromkeys(map(lookup_of, cells["tags"].split()))) for _, cells in rows)
-    return Parsed(tuple(TagDocument(tags=of_row) for of_row in tags), problems)
+    found = (tuple(dict.fromkeys(map(lookup_of, cells["tags"].split()))) for _, cells in rows)
+    return Parsed(tuple((tags, 1) for tags in found), problems)
 
 
 def _ratings(data: bytes) -> Parsed[dict[str, float]]:
@@ -153,9 +153,9 @@ def _ratings(data: bytes) -> Parsed[dict[str, float]]:
     return Parsed(ratings, tuple(problems))
 
 
-def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:
-    tags = (target for tag in document.tags for target in ((tag,) if tag in named else aliases.get(tag, (tag,))))
-    return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)
+def _in_tags(words: Iterable[str], named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    tags = (tag for word in words for tag in ((word,) if word in named else aliases.get(word, (word,))))
+    return tuple(dict.fromkeys(tags))
 
 
 def _whole(cell: str) -> int | None:

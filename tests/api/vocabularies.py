@@ -7,7 +7,6 @@ import httpx
 from schemas.values.tags import (
     Candidate,
     EmbeddedPhrases,
-    PhraseCandidate,
     PhraseReport,
     RankedTags,
     RetrievedTags,
@@ -20,7 +19,13 @@ from tests.store.scored import claimed
 
 PHRASES: Final = ("overcoat", "umbrela")
 COAT: Final = Candidate(
-    tag="coat", score_combined=0.9, score_fasttext=1.0, score_context=0.5, count=500, sources=("overcoat",)
+    tag="coat",
+    alias_token="overcoat",
+    score_combined=0.9,
+    score_fasttext=1.0,
+    score_context=0.5,
+    count=500,
+    sources=("overcoat",),
 )
 
 REPORT: Final = PhraseReport(
@@ -29,17 +34,7 @@ REPORT: Final = PhraseReport(
     lookup="overcoat",
     tfidf_vocab=(),
     oov_terms=("overcoat",),
-    candidates=(
-        PhraseCandidate(
-            tag="coat",
-            alias_token="overcoat",
-            score_fasttext=1.0,
-            score_context=0.5,
-            score_combined=0.9,
-            context_imputed=True,
-            count=500,
-        ),
-    ),
+    candidates=(COAT.model_copy(update={"context_imputed": True}),),
 )
 RANKS: Final = {"coat": 1}
 OUTPUTS: Final = {

@@ -5,7 +5,7 @@ import json
 import sys
 
 from schemas.chains import stages_of
-from schemas.values.tags import Lexicon
+from schemas.values.tags import Vocabulary
 from stages.tags.validate import validate_tags
 from store.database import Database
 from store.runs import attempts, runs
@@ -21,7 +21,7 @@ FOUND = retrieved({"red dress": {"dress": 0.9}, "coat": {"coat": 0.8, "dress": 0
 VALIDATED = validate_tags(
     rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2),
     retrieved=FOUND,
-    lexicon=Lexicon(tags=tags_of({"coat": 1, "dress": 1}), aliases={}),
+    vocabulary=Vocabulary(tags=tuple(tags_of({"coat": 1, "dress": 1}).values()), aliases={}),
     allow_nsfw_tags=True,
     min_tag_count=0,
     global_k=300,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from schemas.values.tags import Lexicon, NearToken, Tag
+from schemas.values.tags import NearToken, Tag, Vocabulary
 from stages.ports import TokenQuery, Vector
 from stages.tags.similarity import TokenModel
 from store.vocabularies import vocabulary_missing
@@ -23,12 +23,13 @@ class InMemoryVocabulary:
     tags: Mapping[str, Tag]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
+    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
         if tokens and vocabulary_id != 1:
             raise vocabulary_missing(vocabulary_id)
         aliases = {token: self.aliases[token] for token in tokens if token in self.aliases}
         names = {*tokens, *(target for targets in aliases.values() for target in targets)}
-        return Lexicon(tags={name: self.tags[name] for name in sorted(names & self.tags.keys())}, aliases=aliases)
+        tags = tuple(self.tags[name] for name in sorted(names & self.tags.keys()))
+        return Vocabulary(tags=tags, aliases=aliases)
 
 
 def token_model(vectors: Mapping[str, Vector]) -> TokenModel:

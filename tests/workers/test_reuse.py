@@ -13,7 +13,6 @@ from adapters.tag_models import packed, similarity_file
 from schemas.errors import FailureCategory, TextTooLongError
 from schemas.settings.run import RunSettings
 from stages.ports import TokenQuery, Vectors
-from stages.tags.similarity import SentenceModel
 from stages.vectors import unit_rows
 from store import vocabularies
 from store.database import Connection, Database
@@ -50,7 +49,7 @@ async def vocabulary_id(connection: Connection) -> int:
 
 async def store(connection: Connection) -> int:
     vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-    await keep_models(connection, vocabulary_id, FILES, SentenceModel("huggingface", "mini", "abc"))
+    await keep_models(connection, vocabulary_id, FILES)
     return vocabulary_id
 
 
@@ -95,7 +94,7 @@ async def test_all_sources_are_searched_where_models_of_all_are_wanted(database:
 
     assert fused is not None
     (near,) = fused.nearest([TokenQuery("trousrs", None, np.eye(2, 8, dtype=np.float32)[1])], 2)
-    assert near[0].token == "trousers"
+    assert near[0].alias_token == "trousers"
     assert near[0].score_spelling == pytest.approx((7 / 8) ** 2)
 
 

@@ -10,12 +10,12 @@ from schemas.values import tags
 from stages.ports import NeighbourSearch, TagLexicon, Vector
 from stages.tags.phrases import lookup_of, normalise
 from stages.tags.rerank import rank_tags
-from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
+from stages.tags.retrieve import embed_phrases, retrieve_tags
 from stages.tags.similarity import ContextModel, TokenModel
 from stages.tags.validate import validate_tags
 from tests.fakes.tags import InMemoryVocabulary, NotedSearch, token_model, unit
 
-EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
+EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[dict[str, Vector]]]
 """Embeds the phrases of a request by the sentence embedder of a vocabulary."""
 
 
@@ -80,7 +80,7 @@ async def candidates_from_phrases(
         global_k=global_k,
     )
     known = await lexicon.look_up(vocabulary.vocabulary_id, [candidate.tag for candidate in ranked.candidates])
-    validate_tags(ranked, retrieved=retrieved, lexicon=known, global_k=global_k, **policy)
+    validate_tags(ranked, retrieved=retrieved, vocabulary=known, global_k=global_k, **policy)
     return ranked
 
 
@@ -150,15 +150,18 @@ def names(found: list[tags.Candidate]) -> list[str]:
 
 def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tuple[str, ...] = ()) -> tags.RetrievedTags:
     """The results of phrases: phrase -> tag -> similarity, each tag used once."""
+
+    def candidate(phrase: str, tag: str, score: float) -> tags.Candidate:
+        of_phrase: dict[str, Any] = {"alias_token": tag, "sources": (normalise(phrase),)}
+        return tags.Candidate(tag=tag, count=1, score_fasttext=score, score_combined=score, **of_phrase)
+
     return tags.RetrievedTags(
         vocabulary_id=1,
         phrases=tuple(
-            tags.FoundForPhrase(
-                phrase=tags.Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase)),
+            tags.PhraseReport(
+                **dict(tags.Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase))),
                 required=tuple(tag for tag in sorted(found) if tag in required),
-                found=tuple(
-                    tags.FoundTag(tag=tag, alias_token=tag, score_fasttext=found[tag], count=1) for tag in sorted(found)
-                ),
+                candidates=tuple(candidate(phrase, tag, found[tag]) for tag in sorted(found)),
             )
             for phrase, found in similarities.items()
         ),

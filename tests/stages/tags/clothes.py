@@ -1,6 +1,6 @@
 """A vocabulary that is small enough to train on in a test."""
 
-from schemas.values.tags import Tag, TagDocument, Vocabulary
+from schemas.values.tags import Tag, Vocabulary
 
 CLOTHES = Vocabulary(
     tags=tuple(
@@ -8,13 +8,13 @@ CLOTHES = Vocabulary(
     ),
     aliases={"tshirt": ("shirt",), "trouser": ("trousers",), "overcoat": ("coat",), "apples": ("apple",)},
     documents=(
-        TagDocument(tags=("shirt", "trousers"), weight=9),
-        TagDocument(tags=("shirt", "hat"), weight=5),
-        TagDocument(tags=("hat", "coat"), weight=4),
-        TagDocument(tags=("trousers", "coat"), weight=3),
-        TagDocument(tags=("apple", "pear"), weight=9),
-        TagDocument(tags=("apple", "plum"), weight=5),
-        TagDocument(tags=("pear", "plum"), weight=4),
+        (("shirt", "trousers"), 9),
+        (("shirt", "hat"), 5),
+        (("hat", "coat"), 4),
+        (("trousers", "coat"), 3),
+        (("apple", "pear"), 9),
+        (("apple", "plum"), 5),
+        (("pear", "plum"), 4),
     ),
 )
 """Clothes and fruit, which never occur together; a fig occurs with nothing."""

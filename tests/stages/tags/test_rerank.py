@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.values.tags import Lexicon, PhraseCandidate
+from schemas.values.tags import Candidate, Vocabulary
 from stages.tags.rerank import cut, named
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import (
@@ -24,9 +24,9 @@ from tests.stages.tags.builders import (
 
 def kept_of(scores: Sequence[float], **how: Any) -> str:
     """The letters of the tags a, b, ... with these scores that one phrase keeps."""
-    alike: dict[str, Any] = {"score_context": None, "context_imputed": False, "count": 1}
+    alike: dict[str, Any] = {"sources": (), "context_imputed": False, "count": 1}
     ranked = [
-        PhraseCandidate(tag=tag, alias_token=tag, score_fasttext=score, score_combined=score, **alike)
+        Candidate(tag=tag, alias_token=tag, score_fasttext=score, score_combined=score, **alike)
         for tag, score in zip("abcdef", scores, strict=False)
     ]
     return "".join(row.tag for row in cut(ranked, **how))
@@ -106,11 +106,12 @@ async def test_ambiguity_2_a_phrase_with_more_required_tags_than_places_gets_the
 
 
 def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabulary_drop_out() -> None:
-    lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",), "tag": ("gone",)})
+    aliases = {"near": ("tag", "gone"), "far": ("near",), "tag": ("gone",)}
+    found = Vocabulary(tags=tuple(tags_of({"tag": 1}).values()), aliases=aliases)
 
     for token in ("near", "tag"):
-        assert [tag.name for tag in named(token, lexicon)] == ["tag"]
-    assert named("far", lexicon) == ()
+        assert [tag.name for tag in named(token, found)] == ["tag"]
+    assert named("far", found) == ()
 
 
 async def test_ambiguity_5_a_word_without_a_vector_has_no_neighbours_and_a_negative_similarity_is_kept() -> None:

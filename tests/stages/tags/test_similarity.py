@@ -10,13 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
-from schemas.values.tags import Tag, TagDocument, Vocabulary
+from schemas.values.tags import Tag, Vocabulary
 from stages.ports import TokenQuery, Vector
-from stages.tags.retrieve import Sentences
 from stages.tags.similarity import (
     CharacterModel,
     FusedSearch,
-    SentenceModel,
     TokenModel,
     at_length_1,
     context_score,
@@ -67,7 +65,7 @@ def test_a_misspelt_name_is_found_by_its_spelling_and_another_word_by_its_meanin
 
     (misspelt, *_), (synonym, *_) = search(sentences, sentences).nearest(asked, 3)
 
-    assert misspelt.token == synonym.token == "breast_cancer"
+    assert misspelt.alias_token == synonym.alias_token == "breast_cancer"
     assert misspelt.similarity == pytest.approx((12 / 13) ** 2)
     assert synonym.similarity == pytest.approx(0.7 * np.cos(np.radians(10)), abs=1e-3)
     assert synonym.score_fasttext is None
@@ -78,9 +76,9 @@ def test_fasttext_counts_for_tokens_that_it_has_learnt_and_is_shown_for_others()
 
     learnt, other = searched.nearest([TokenQuery("a1", at(0), at(0)), TokenQuery("a1x", at(60), at(0))], 3)
 
-    assert [near.token for near in learnt] == ["c3", "b2"]
+    assert [near.alias_token for near in learnt] == ["c3", "b2"]
     assert [near.similarity for near in learnt] == pytest.approx([1.0, 0.6 * 0.5 + 0.4], abs=1e-3)
-    (b2,) = [near for near in other if near.token == "b2"]
+    (b2,) = [near for near in other if near.alias_token == "b2"]
     assert b2.similarity == pytest.approx(0.7, abs=1e-3)
     assert b2.score_fasttext == pytest.approx(1.0)
 
@@ -94,9 +92,9 @@ def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
 
     for token, neighbours in zip(tokens, found, strict=True):
         assert len(neighbours) == 50
-        assert token not in {near.token for near in neighbours}
+        assert token not in {near.alias_token for near in neighbours}
         assert all(-1 <= near.similarity <= 1 for near in neighbours)
-        assert list(neighbours) == sorted(neighbours, key=lambda near: (-near.similarity, near.token))
+        assert list(neighbours) == sorted(neighbours, key=lambda near: (-near.similarity, near.alias_token))
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -112,13 +110,11 @@ def test_the_nearest_by_vector_are_those_of_a_comparison_with_every_token(seed: 
 
     exact = rows.astype(float) @ query.astype(float)
     order = sorted((-round(score, 12), token) for token, score in zip(tokens, exact, strict=True) if token != "t1")
-    assert [near.token for near in found] == [token for _, token in order[:10]]
+    assert [near.alias_token for near in found] == [token for _, token in order[:10]]
     assert [near.similarity for near in found] == pytest.approx([-score for score, _ in order[:10]], abs=1e-6)
 
 
-PAIR = Vocabulary(
-    tags=(Tag(name="a"), Tag(name="b")), aliases={"aa": ("a",)}, documents=(TagDocument(tags=("a", "b"), weight=9),)
-)
+PAIR = Vocabulary(tags=(Tag(name="a"), Tag(name="b")), aliases={"aa": ("a",)}, documents=((("a", "b"), 9),))
 
 
 def test_a_document_is_repeated_by_the_logarithm_of_its_weight_and_a_share_of_its_tags_called_by_aliases() -> None:
@@ -137,7 +133,7 @@ def test_a_large_vocabulary_is_learnt_from_as_many_words_as_a_small_one() -> Non
     many = Vocabulary(
         tags=tuple(Tag(name=f"t{number}") for number in range(100)),
         aliases={f"a{number}": (f"t{number}",) for number in range(100)},
-        documents=tuple(TagDocument(tags=(f"t{number}", "t0"), weight=9) for number in range(1, 100)),
+        documents=tuple(((f"t{number}", "t0"), 9) for number in range(1, 100)),
     )
 
     words = [word for words in training_lists(many, seed=1, max_words=800) for word in words]
@@ -163,8 +159,8 @@ def test_a_context_score_is_a_cosine() -> None:
 
 
 async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone() -> None:
-    async def embed(phrases: Sequence[str]) -> Sentences:
-        return Sentences(SentenceModel("backend", "model", "digest"), (), np.zeros((0, 2), dtype=np.float32))
+    async def embed(phrases: Sequence[str]) -> dict[str, Vector]:
+        return {}
 
     terms = {"red_hat": at(0), "hat": at(90)}
     alone = vocabulary({"red_hat": 1, "hat": 1}, terms=terms, rows=terms)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import FailureCategory
-from schemas.values.tags import Lexicon, RankedTags, ValidatedTags
+from schemas.values.tags import RankedTags, ValidatedTags, Vocabulary
 from stages.tags.validate import validate_tags
 from tests.refusals import failing
 from tests.stages.at_defaults import rank_tags
@@ -14,13 +14,13 @@ from tests.stages.tags.builders import retrieved, tags_of
 
 FOUND = retrieved({"one": {"a": 0.9, "b": 0.8}, "two": {"b": 0.5, "c": 0.4}}, required=("b",))
 RANKED = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2)
-LEXICON = Lexicon(tags=tags_of({"a": 1, "b": 1, "c": 1}, {"c": 0.99}), aliases={})
+KNOWN = Vocabulary(tags=tuple(tags_of({"a": 1, "b": 1, "c": 1}, {"c": 0.99}).values()), aliases={})
 
 
 def validated(ranked: RankedTags = RANKED, **values: Any) -> ValidatedTags:
     usual: dict[str, Any] = {
         "retrieved": FOUND,
-        "lexicon": LEXICON,
+        "vocabulary": KNOWN,
         "allow_nsfw_tags": True,
         "min_tag_count": 0,
         "global_k": 300,
@@ -42,7 +42,7 @@ def test_candidates_that_keep_the_contract_are_unchanged() -> None:
 
 
 BROKEN: dict[str, Callable[[], object]] = {
-    "1 of 3 are not in the vocabulary": lambda: validated(lexicon=Lexicon(tags=tags_of({"a": 1, "b": 1}), aliases={})),
+    "1 of 3 are not in the vocabulary": lambda: validated(vocabulary=Vocabulary(tags=KNOWN.tags[:2], aliases={})),
     "1 of 3 are not permitted": lambda: validated(allow_nsfw_tags=False),
     "3 of 3 were used less than 2 times": lambda: validated(min_tag_count=2),
     "there are 3, and 2 are allowed": lambda: validated(global_k=2),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.values.tags import Tag, TagDocument, Vocabulary
+from schemas.values.tags import Tag, Vocabulary
 from stages.records import accept
 from stages.tags.vocabulary_files import parse_vocabulary
 
@@ -36,9 +36,9 @@ def test_aliases_in_documents_count_as_their_tags_and_other_words_become_tags_wi
 
     assert vocabulary.tags[2:] == (Tag(name="belt"), Tag(name="coat"))
     assert vocabulary.documents == (
-        TagDocument(tags=("shirt", "belt"), weight=3),
-        TagDocument(tags=("big_hat", "shirt"), weight=1),
-        TagDocument(tags=("big_hat", "shirt", "coat"), weight=1),
+        (("shirt", "belt"), 3),
+        (("big_hat", "shirt"), 1),
+        (("big_hat", "shirt", "coat"), 1),
     )
 
 
