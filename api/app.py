@@ -106,7 +106,6 @@ def make_app(ctx: ApiContext) -> FastAPI:
     _guard(app, ctx.settings, ctx.database)
     app.add_middleware(RequestLog, metrics=ctx.metrics)
     _describe(app)
-    # Pages first: a browser gets the page of an address, other clients get its resource.
     for router in (*PAGES, _reference, *ROUTERS):
         for route in router.routes:
             assert isinstance(route, APIRoute)

@@ -10,13 +10,13 @@ from typing import Any, Final
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import iter_route_contexts
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from api.rendering import page
-from api.routes import PageRoute, wants_html
+from api.security.authentication import shows_pages
 from schemas import errors
 from stages.failures import class_name
 from store.database import UNAVAILABLE_ERRORS
@@ -103,7 +103,7 @@ def respond(
     failure: errors.StepFailedError | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """The reply for a problem: a page where the client accepts HTML."""
+    """The reply for a problem: a page at the addresses of pages."""
     status, slug = kind
     problem = Problem(
         type=f"urn:ragq:problem:{slug}",
@@ -116,7 +116,7 @@ def respond(
         stage=failure.stage if failure else None,
         error_type=failure.error_type.rpartition(".")[2] if failure else None,
     )
-    if wants_html(request.headers):
+    if shows_pages(request):
         return page(request, "problem.html.j2", status=status, headers=headers, problem=problem)
     body = problem.model_dump(mode="json", exclude_none=True)
     return JSONResponse(body, status_code=status, media_type=MEDIA_TYPE, headers=headers)
@@ -159,20 +159,11 @@ async def _http(request: Request, error: Exception) -> Response:
     slug = _PLAIN.get(error.status_code) or HTTPStatus(error.status_code).phrase.lower().replace(" ", "-")
     headers = None if error.headers is None else dict(error.headers)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        headers = {"Allow": ", ".join(sorted(_methods_here(request)))}
+        # Starlette lists only those of the first route that matched.
+        path = getattr(request.scope.get("route"), "path", None)
+        routes = (one for one in request.app.routes if isinstance(one, Route) and one.path == path)
+        headers = {"Allow": ", ".join(sorted({method for one in routes for method in one.methods or ()}))}
     return respond(request, (error.status_code, slug), str(error.detail), headers=headers)
-
-
-def _methods_here(request: Request) -> set[str]:
-    """The methods of an address for a client. Starlette lists only those of the first route that matched."""
-    path = getattr(request.scope.get("route"), "path", None)
-    is_browser = wants_html(request.headers)
-    return {
-        method
-        for route in iter_route_contexts(request.app.routes)
-        if path is not None and route.path == path and (is_browser or not isinstance(route.original_route, PageRoute))
-        for method in route.methods or ()
-    }
 
 
 async def _known(request: Request, error: Exception) -> Response:

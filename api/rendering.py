@@ -16,20 +16,21 @@ from schemas.values.scoring import LEAST
 from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words
 from stages.reports import words
+from stages.reports.tables import UI
 from stages.reports.words import FILTERS
 
 #: Address and name of each page that a group leads to.
 GROUPS: Final = {
-    "Work": (("/rag", "Questions"), ("/participants", "Participants"), ("/tags", "Tags")),
-    "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
-    "Data": (("/corpora", "Corpora"), ("/vocabularies", "Vocabularies")),
-    "Configuration": (("/presets", "Presets"), ("/templates", "Templates")),
-    "Operations": (("/workers", "Workers"),),
+    "Work": (("/rag", "Questions"), (f"{UI}/participants", "Participants"), (f"{UI}/tags", "Tags")),
+    "Results": ((f"{UI}/runs", "Runs"), (f"{UI}/runs/compare", "Compare")),
+    "Data": ((f"{UI}/corpora", "Corpora"), (f"{UI}/vocabularies", "Vocabularies")),
+    "Configuration": ((f"{UI}/presets", "Presets"), (f"{UI}/templates", "Templates")),
+    "Operations": ((f"{UI}/workers", "Workers"),),
     "Help": (("/docs", "API reference"),),
 }
 
 #: Pages that belong to a section with another address.
-_INSIDE: Final = {"/jobs": "/runs", "/works": "/corpora", "/documents": "/corpora"}
+_INSIDE: Final = {f"{UI}/jobs": f"{UI}/runs", f"{UI}/works": f"{UI}/corpora", f"{UI}/documents": f"{UI}/corpora"}
 
 
 def navigation(request: Request) -> dict[str, list[tuple[str, str, bool]]]:
@@ -80,6 +81,7 @@ _templates.env.filters |= {
     "under": lambda headings, title: headings_in_words(title, headings, " › "),
 }
 _templates.env.globals |= {
+    "UI": UI,
     "csrf_field": csrf_field,
     "navigation": navigation,
     "least": LEAST,

@@ -47,7 +47,7 @@ _LOOKS: Final[Sequence[tuple[str, str, dict[str, str]]]] = (
     ("GET /runs/{id}", "/runs/{run}", {}),
     ("GET /rag, the page", "/rag", _HTML),
     ("GET /rag/{id}, the page", "/rag/{query}", _HTML),
-    ("GET /runs/{id}, the page", "/runs/{run}", _HTML),
+    ("GET /ui/runs/{id}, the page", "/ui/runs/{run}", _HTML),
 )
 _REPLY: Final = {
     "queries": ["oxidation of the leaf", "why leaves turn brown"],

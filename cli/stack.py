@@ -25,6 +25,7 @@ from stack.parts import ORDER, PORT_SETTINGS, api_command, worker_command
 from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
 from stack.supervision import HEARTBEATS, SUPERVISOR
+from stages.reports.tables import UI
 from stages.reports.words import duration
 from store import access
 from store.migrate import upgrade
@@ -269,7 +270,7 @@ def _token_for_owner(home: Home) -> list[str]:
 def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open: bool) -> str:
     if made:
         return (
-            f"Pages: {url}/login#{made[0]}\nThis address logs you in. Other users of this machine need a token "
+            f"Pages: {url}{UI}/login#{made[0]}\nThis address logs you in. Other users of this machine need a token "
             f"({', '.join(others[:3])}{' ...' if others[3:] else ''}); yours is in {home.api_token}."
         )
     if is_open:

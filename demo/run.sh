@@ -36,7 +36,7 @@ The report with plots is $page
 The scores above and all steps behind them are pages too. Type:
 
   export PATH="$(dirname "$(command -v ragq)"):\$PATH" RAGQ_HOME="$RAGQ_HOME"
-  ragq up                    # starts the servers again and prints the address: open its /runs/${id#r}
+  ragq up                    # starts the servers again and prints the address: open its /ui/runs/${id#r}
   ragq show $id              # the scores again
   ragq down                  # stops the servers
 

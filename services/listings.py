@@ -11,7 +11,7 @@ from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import StageStatus
 from schemas.values.documents import CorpusView, ListedWork
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
-from stages.reports.tables import Cell, Figure, Moment, Ref, State, StateKind, Table
+from stages.reports.tables import UI, Cell, Figure, Moment, Ref, State, StateKind, Table
 from store.references.references import StoredIndex
 from store.runs.attempts import Attempt
 from store.runs.jobs import StageRun
@@ -22,7 +22,7 @@ def corpora_table(listed: Iterable[CorpusView]) -> Table:
     """Corpora. The language is followed by the configuration of full text where that has no dictionary for it."""
     rows = (
         (
-            Ref(corpus.name, f"/corpora/{corpus.id}"),
+            Ref(corpus.name, f"{UI}/corpora/{corpus.id}"),
             corpus.works,
             corpus.searchable,
             _readiness(corpus),
@@ -56,12 +56,12 @@ def works_table(listed: Iterable[ListedWork]) -> Table:
     rows = (
         (
             work.id,
-            Ref(work.title, f"/works/{work.id}"),
+            Ref(work.title, f"{UI}/works/{work.id}"),
             work.authors or "",
             "" if work.year is None else str(work.year),
             work.chunks,
             _searchability(work),
-            "" if work.job_id is None else Ref(f"j{work.job_id}", f"/jobs/{work.job_id}"),
+            "" if work.job_id is None else Ref(f"j{work.job_id}", f"{UI}/jobs/{work.job_id}"),
             work.source_path,
             Moment(work.updated_at),
         )
@@ -80,7 +80,7 @@ def vocabularies_table(listed: Iterable[StoredVocabulary]) -> Table:
     """Vocabularies, with the model that placed their tokens."""
     rows = (
         (
-            Ref(one.name, f"/vocabularies/{quote(one.name)}"),
+            Ref(one.name, f"{UI}/vocabularies/{quote(one.name)}"),
             one.tags,
             one.aliases,
             one.documents,
@@ -215,7 +215,7 @@ def jobs_table(kind: str, jobs: Sequence[JobView]) -> Table:
     rows = []
     for job in jobs:
         stage_of = {stage.stage: stage for stage in job.stages}
-        about = Ref(f"j{job.job_id}", f"/jobs/{job.job_id}"), job.subject, job.mode, _state(job.status)
+        about = Ref(f"j{job.job_id}", f"{UI}/jobs/{job.job_id}"), job.subject, job.mode, _state(job.status)
         counts = (count(job) for count in optional.values())
         rows.append((*about, *(_stage(stage_of.get(stage)) for stage in stages), *counts, f"{job.seconds:.1f} s"))
     columns = ("job", "subject", "mode", "status", *stages, *optional, "took")

@@ -8,15 +8,12 @@ from api.pages import ask, corpora, documents, login, presets, questions, result
 
 PAGES: Final[tuple[APIRouter, ...]] = (
     login.router,
-    questions.lists,
     ask.router,
     questions.router,
     results.router,
-    results.files,
     runs.router,
     tags.router,
     corpora.router,
     documents.router,
-    documents.files,
     presets.router,
 )

@@ -1,4 +1,4 @@
-"""`/corpora`: the corpora; one of them with its works; the button that deletes it."""
+"""`/ui/corpora`: the corpora; one of them with its works; the button that deletes it."""
 
 from typing import Annotated, Any, Final
 
@@ -17,6 +17,7 @@ from schemas.values.base import Text
 from schemas.values.requests import ImportRequest, WorksWanted
 from services.corpora import corpus_loss, delete_corpus, embedding_loss
 from stages.documents.outline import SUFFIXES
+from stages.reports.tables import UI
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome
 from store.runs import overviews
@@ -24,7 +25,7 @@ from store.runs import overviews
 PAGE_WORKS: Final = 50
 SHOWN_RUNS: Final = 3
 
-router = page_router()
+router = page_router(UI)
 
 
 @router.get("/corpora")
@@ -33,7 +34,7 @@ async def corpora_page(request: Request, ctx: Context, name: Text | None = None)
     async with ctx.database.connection() as connection:
         named = None if name is None else await corpora.find(connection, name)
         if named is not None:
-            return RedirectResponse(f"/corpora/{named.id}", 303)
+            return RedirectResponse(f"{UI}/corpora/{named.id}", 303)
         rows = await corpora.views(connection)
     return page(request, "corpora.html.j2", rows=rows, missing=name)
 
@@ -77,7 +78,7 @@ async def corpus_page(
 async def delete(ctx: Context, corpus_id: PathId) -> Response:
     """Delete the corpus with everything in it, and the questions that were asked of it."""
     await ctx.database.once(delete_corpus, corpus_id)
-    return RedirectResponse("/corpora", 303)
+    return RedirectResponse(f"{UI}/corpora", 303)
 
 
 class ImportWorksForm(BaseModel):
@@ -115,9 +116,9 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     if imported.refused:
         return await _form(request, ctx, form, refused=imported.refused, imported=imported)
     if imported.documents_run_id is not None:
-        return RedirectResponse(f"/runs/{imported.documents_run_id}", 303)
+        return RedirectResponse(f"{UI}/runs/{imported.documents_run_id}", 303)
     stored = imported.outcomes[ImportOutcome.NEW] + imported.outcomes[ImportOutcome.REPLACED]
-    return RedirectResponse(f"/corpora/{imported.corpus_id}?imported={stored}", 303)
+    return RedirectResponse(f"{UI}/corpora/{imported.corpus_id}?imported={stored}", 303)
 
 
 async def _form(request: Request, ctx: ApiContext, form: ImportWorksForm, **shown: Any) -> Response:

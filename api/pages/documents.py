@@ -1,5 +1,5 @@
-"""`/documents/{id}`: a document on its way to a work: its outline with what became of each heading, the original beside
-the result, the sections that are skipped, and what is computed again.
+"""`/ui/documents/{id}`: a document on its way to a work: its outline with what became of each heading, the original
+beside the result, the sections that are skipped, and what is computed again.
 """
 
 from collections import defaultdict
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Form, HTTPException, Query, Request
+from fastapi import Form, HTTPException, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -25,6 +25,7 @@ from services.documents import document_job, document_text, document_view
 from stages.corpora.blocks import lines_of
 from stages.corpora.cut import pages_of
 from stages.documents.outline import DocumentFormat, format_of
+from stages.reports.tables import UI
 from store.corpora import corpora, works
 from store.database import Connection
 from store.runs.run_view import job_view
@@ -35,7 +36,7 @@ PAGE_LINES: Final = 300
 #: The viewer of the original is a frame of the page.
 FRAMING_POLICY: Final = f"{CONTENT_SECURITY_POLICY}; frame-src 'self'"
 
-router = page_router()
+router = page_router(UI)
 
 Show = Literal["outline", "text", "sections"]
 
@@ -97,7 +98,7 @@ async def paste(
 
 
 async def _edited(request: Request, ctx: ApiContext, job_id: int, show: Show, reply: str, *, by: DecidedBy) -> Response:
-    address = f"/documents/{job_id}?show={show}"
+    address = f"{UI}/documents/{job_id}?show={show}"
     is_pasted = by is DecidedBy.PASTED
     if not (reply or is_pasted):
         return RedirectResponse(address, 303)
@@ -224,13 +225,11 @@ async def work_page(
     )
 
 
-files = APIRouter(include_in_schema=False)
-
 #: Nothing of the file runs, is loaded or submitted. Only pages of this site frame it.
 _POLICY: Final = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; {}frame-ancestors 'self'"
 
 
-@files.get("/documents/{job_id:int}/original")
+@router.get("/documents/{job_id:int}/original")
 async def of_document(ctx: Context, job_id: PathId) -> Response:
     """The file of a document."""
     async with ctx.database.connection() as connection:
@@ -239,13 +238,13 @@ async def of_document(ctx: Context, job_id: PathId) -> Response:
     return _served(content, job.inputs["name"])
 
 
-@files.get("/works/{work_id:int}/original")
+@router.get("/works/{work_id:int}/original")
 async def of_work(ctx: Context, work_id: PathId) -> Response:
     """The file that a work was made from."""
     async with ctx.database.connection() as connection:
         found = await works.original(connection, work_id)
         if found is None:
-            raise HTTPException(404, f"Work {work_id} was made from no other file; its text is at /works/{work_id}.")
+            raise HTTPException(404, f"Work {work_id} was made from no other file; {UI}/works/{work_id} has its text.")
         named, path = found
         content = await corpora.original(connection, named)
     return _served(content, base_name(path))

@@ -7,7 +7,6 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Depends, Query
 from pydantic import AfterValidator, Field
 
-from api.routes import PageRoute
 from api.security.authentication import Principal
 from api.security.csrf import csrf
 from schemas.errors import Refused
@@ -25,9 +24,9 @@ Typed = Annotated[str, AfterValidator(lambda text: text.replace("\r\n", "\n")), 
 """A text of several lines, with LF for the CRLF that browsers send."""
 
 
-def page_router() -> APIRouter:
-    """A router of pages for browsers, whose forms come with their CSRF token."""
-    return APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
+def page_router(prefix: str = "") -> APIRouter:
+    """A router of pages, whose forms come with their CSRF token."""
+    return APIRouter(prefix=prefix, include_in_schema=False, dependencies=[Depends(csrf)])
 
 
 def form_key(principal: Principal, once: str, filled: str) -> RequestKey:

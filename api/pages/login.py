@@ -1,17 +1,17 @@
-"""`/login` and `/logout`: a session of a browser, opened by an API token."""
+"""`/ui/login` and `/ui/logout`: a session of a browser, opened by an API token."""
 
 import re
 from datetime import timedelta
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Form, Request
+from fastapi import Form, Request
 from fastapi.responses import RedirectResponse
 from starlette.responses import Response
 
 from api.context import Context
+from api.pages.forms import page_router
 from api.rendering import page
 from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, CurrentPrincipal
-from api.security.csrf import csrf
 from store.access import end_session, open_session
 
 START: Final = "/rag"
@@ -19,7 +19,7 @@ START: Final = "/rag"
 # A path on this server: browsers read two slashes, or a backslash, as another site, and drop line ends.
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
 
-router = APIRouter(include_in_schema=False, dependencies=[Depends(csrf)])
+router = page_router()
 
 
 @router.get(LOGIN)

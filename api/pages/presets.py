@@ -1,5 +1,5 @@
-"""`/presets`: a preset with every value, to edit, duplicate, delete, or make the default; `/templates`: the prompts of
-language model calls, and their versions.
+"""`/ui/presets`: a preset with every value, to edit, duplicate, delete, or make the default; `/ui/templates`: the
+prompts of language model calls, and their versions.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,7 @@ from schemas.settings.base import allowed, by_group, field_schemas
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.values.base import Text, first_problem
 from stages.queries.templates import RULES, TemplateTag
+from stages.reports.tables import UI
 from store.questions import presets
 from store.questions.presets import StoredPreset
 
@@ -37,7 +38,7 @@ NOTICES: Final = {
     "active": "New prompts use this version. Stored prompts do not change.",
 }
 
-router = page_router()
+router = page_router(UI)
 
 
 @router.get("/presets")
@@ -45,7 +46,7 @@ async def presets_page(request: Request, ctx: Context, name: Text | None = None)
     """The default preset; with `name`, redirects to the preset of that name."""
     preset = await ctx.database.once(presets.get, name)
     if name is not None:
-        return RedirectResponse(f"/presets/{preset.id}", 303)
+        return RedirectResponse(f"{UI}/presets/{preset.id}", 303)
     return _page(request, await ctx.database.once(presets.list_all), preset)
 
 
@@ -76,7 +77,7 @@ async def save(
         await ctx.database.once(presets.change, preset.name, filled, description=description)
     except PresetValueError as error:
         return _page(request, stored, preset, filled=filled, description=description, wrong=_by_field(error))
-    return RedirectResponse(f"/presets/{preset_id}?notice=saved", 303)
+    return RedirectResponse(f"{UI}/presets/{preset_id}?notice=saved", 303)
 
 
 @router.post("/presets/{preset_id:int}/default")
@@ -84,7 +85,7 @@ async def set_default(ctx: Context, preset_id: PathId) -> Response:
     """Make the preset the default."""
     _, preset = await _read(ctx, preset_id)
     await ctx.database.once(presets.change, preset.name, is_default=True)
-    return RedirectResponse(f"/presets/{preset_id}?notice=default", 303)
+    return RedirectResponse(f"{UI}/presets/{preset_id}?notice=default", 303)
 
 
 @router.post("/presets/{preset_id:int}/duplicate")
@@ -97,7 +98,7 @@ async def duplicate(
         made = await ctx.database.once(presets.create, name, of=preset.name, description=preset.description)
     except Refused as error:
         return _page(request, stored, preset, name=name, wrong={"name": str(error)})
-    return RedirectResponse(f"/presets/{made.id}?notice=created", 303)
+    return RedirectResponse(f"{UI}/presets/{made.id}?notice=created", 303)
 
 
 @router.post("/presets/{preset_id:int}/delete")
@@ -105,7 +106,7 @@ async def delete(ctx: Context, preset_id: PathId) -> Response:
     """Delete the preset, unless it is the default."""
     _, preset = await _read(ctx, preset_id)
     await ctx.database.once(presets.delete, preset.name)
-    return RedirectResponse("/presets?notice=deleted", 303)
+    return RedirectResponse(f"{UI}/presets?notice=deleted", 303)
 
 
 async def _read(ctx: ApiContext, preset_id: int) -> tuple[list[StoredPreset], StoredPreset]:
@@ -183,14 +184,14 @@ async def add_version(
         return await _template_page(request, ctx, tag, title=title, text=text, wrong=wrong)
     except TemplateError as error:
         return await _template_page(request, ctx, tag, title=title, text=text, wrong={"text": str(error)})
-    return RedirectResponse(f"/templates/{tag}?notice=added#version-{added.version}", 303)
+    return RedirectResponse(f"{UI}/templates/{tag}?notice=added#version-{added.version}", 303)
 
 
 @router.post("/templates/{tag}/{version:int}/activate")
 async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response:
     """Use the version for new prompts."""
     await ctx.database.once(presets.activate_template, tag, version)
-    return RedirectResponse(f"/templates/{tag}?notice=active#version-{version}", 303)
+    return RedirectResponse(f"{UI}/templates/{tag}?notice=active#version-{version}", 303)
 
 
 async def _template_page(request: Request, ctx: ApiContext, tag: TemplateTag, **sent: Any) -> Response:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from secrets import token_urlsafe
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
@@ -21,6 +21,7 @@ from schemas.values.runs import Target
 from services.questions.edits import answer, preview
 from services.questions.steps import MAX_SOURCES, Step, run_stages
 from services.runs import Action, control
+from stages.reports.tables import UI
 from stages.reports.words import basis_in_words
 from stages.texts.characters import text_size
 from store.corpora import corpora
@@ -31,8 +32,6 @@ from store.runs import answer_pieces, jobs, runs
 
 PAGE_ROWS: Final = 25
 
-# No resource shares these addresses, so every client gets their pages.
-lists = APIRouter(include_in_schema=False)
 router = page_router()
 
 #: Which questions a list shows: all, those that are not ready, or those in one status.
@@ -48,13 +47,14 @@ _LABELS: Final[dict[Listed, str]] = {
 }
 
 
-@lists.api_route("/", methods=["GET", "HEAD"])
+@router.get(UI)
+@router.api_route("/", methods=["GET", "HEAD"])
 async def home() -> Response:
     """Redirects to the questions."""
     return RedirectResponse("/rag", 303)
 
 
-@lists.get("/rag")
+@router.get("/rag")
 async def list_page(
     request: Request, ctx: Context, status: Listed = "", before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:

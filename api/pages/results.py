@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated, Final, Literal
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
 from api.context import Context
@@ -22,7 +22,7 @@ from stages.participants.splits import first_index
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.evaluation import evaluation_sheet
 from stages.reports.score_table import score_csv
-from stages.reports.tables import as_csv
+from stages.reports.tables import UI, as_csv
 from store.references import interviews, references
 from store.runs import overviews
 from store.runs.run_view import registered
@@ -31,7 +31,7 @@ from store.views import reported_run, scores_of_run
 #: The newest runs; the list of runs has all.
 SHOWN: Final = 15
 
-router = page_router()
+router = page_router(UI)
 
 
 @router.get("/participants")
@@ -108,10 +108,8 @@ async def evaluation_page(request: Request, ctx: Context, run_id: PathId) -> Res
 #: Matplotlib writes inline styles into its files; nothing else is allowed.
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
-files = APIRouter(include_in_schema=False)
 
-
-@files.get("/runs/{run_id}/scores.csv")
+@router.get("/runs/{run_id}/scores.csv")
 async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
     """A row per participant and mode."""
     table = await ctx.database.once(scores_of_run, run_id)
@@ -119,7 +117,7 @@ async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
     return Response(score_csv(table), media_type="text/csv", headers=headers)
 
 
-@files.get("/runs/{run_id}/report.{ending}")
+@router.get("/runs/{run_id}/report.{ending}")
 async def report_file(ctx: Context, run_id: PathId, ending: Literal["html", "csv", "json"]) -> Response:
     """What `ragq report` writes with `--html`, `--csv` or `--json`; a run that has not finished can be reported too."""
     run = await ctx.database.once(reported_run, run_id)

@@ -1,4 +1,4 @@
-"""`/runs`, `/jobs` and `/workers`: runs with their states; a job, from the result back to its inputs."""
+"""`/ui/runs`, `/ui/jobs` and `/ui/workers`: runs with their states; a job, from the result back to its inputs."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, get_args
@@ -24,6 +24,7 @@ from schemas.values.runs import Target
 from services.reports import cost_of_run
 from services.runs import Action, control
 from stages.reports.costs import cost_words
+from stages.reports.tables import UI
 from store.corpora import works
 from store.questions import evaluations
 from store.runs import jobs, overviews, workers
@@ -32,7 +33,7 @@ from store.runs.notifications import notification_in_words
 from store.runs.run_view import run_view, waits_in_words, with_origin
 from store.views import JobTrace, job_trace, run_scores, run_state
 
-router = page_router()
+router = page_router(UI)
 
 
 @router.get("/workers")
@@ -73,7 +74,7 @@ async def runs_page(
 
 def _address(path: str, **chosen: Any) -> str:
     query = urlencode({name: value for name, value in chosen.items() if value})
-    return path + (f"?{query}" if query else "")
+    return f"{UI}{path}" + (f"?{query}" if query else "")
 
 
 PAGE_JOBS: Final = 50
@@ -124,7 +125,7 @@ async def run_page(
 async def act_on_run(ctx: Context, run_id: PathId, action: Action) -> Response:
     """Retry, pause, resume or cancel the jobs of a run."""
     await control(ctx.database, Target(run_id, None), action)
-    return RedirectResponse(f"/runs/{run_id}", 303)
+    return RedirectResponse(f"{UI}/runs/{run_id}", 303)
 
 
 @router.get("/jobs/{job_id}")
@@ -153,7 +154,7 @@ async def act_on_job(
     ctx: Context, job_id: PathId, action: Action, back_to_run: Annotated[int | None, Form(ge=1, le=MAX_ID)] = None
 ) -> Response:
     """Retry, pause, resume or cancel a job, and return to its page, or to that of its run."""
-    back_to = f"/jobs/{job_id}" if back_to_run is None else f"/runs/{back_to_run}"
+    back_to = f"{UI}/jobs/{job_id}" if back_to_run is None else f"{UI}/runs/{back_to_run}"
     await control(ctx.database, Target(None, job_id), action)
     return RedirectResponse(back_to, 303)
 

@@ -1,4 +1,4 @@
-"""`/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
+"""`/ui/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -17,12 +17,13 @@ from schemas.values.requests import TagsRequest
 from services.submit import submit
 from services.tags import phrase_sets, vocabulary_of_name
 from stages.records import ProblemsFound
+from stages.reports.tables import UI
 from store import vocabularies
 from store.runs import overviews
 
 SHOWN_RUNS: Final = 10
 
-router = page_router()
+router = page_router(UI)
 
 
 class PhrasesForm(BaseModel):
@@ -59,7 +60,7 @@ async def find_tags(request: Request, ctx: Context, form: Annotated[PhrasesForm,
         return await _form(request, ctx, form, wrong={"phrases": str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    return RedirectResponse(f"/tags/runs/{submitted.run_id}", 303)
+    return RedirectResponse(f"{UI}/tags/runs/{submitted.run_id}", 303)
 
 
 @router.get("/tags/runs/{run_id:int}")

@@ -17,17 +17,17 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.routes import wants_html
 from api.security.headers import host_name, is_cross_origin
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
 from stack.ports import is_loopback, literal
+from stages.reports.tables import UI
 from store import access
 from store.database import DATABASE_ERRORS, Database
 
 SESSION_COOKIE: Final = "ragq_session"
-LOGIN: Final = "/login"
-LOGOUT: Final = "/logout"
+LOGIN: Final = f"{UI}/login"
+LOGOUT: Final = f"{UI}/logout"
 SESSIONS: Final = "/sessions"
 CURRENT_SESSION: Final = "/sessions/current"
 MCP: Final = "/mcp"
@@ -138,6 +138,16 @@ CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
 OptionalPrincipal = Annotated[Principal | None, Depends(optional_principal)]
 
 
+def shows_pages(request: Request) -> bool:
+    """Whether an address answers with a page: those under UI always; those of questions, the first and `/docs` to
+    clients that accept `text/html` by name, which `*/*` does not, and to htmx."""
+    path = f"{request.scope['path']}/"
+    if path.startswith(f"{UI}/"):
+        return True
+    wants_html = "text/html" in request.headers.get("accept", "") or request.headers.get("hx-request") == "true"
+    return wants_html and (path in ("//", "/docs/") or path.startswith("/rag/"))
+
+
 def _is_local(connection: HTTPConnection) -> bool:
     """Both the client's address and the Host are of this machine: a proxy would send another Host."""
     client = connection.client
@@ -155,7 +165,7 @@ def _is_public(request: Request) -> bool:
 
 def _redirect_to_login(request: Request) -> RedirectResponse | None:
     """A redirect to the login page for a browser without a token; None for other clients."""
-    if not wants_html(request.headers) or "authorization" in request.headers or "hx-request" in request.headers:
+    if not shows_pages(request) or "authorization" in request.headers or "hx-request" in request.headers:
         return None
     # A form cannot be sent again after the login, and the query of an address may hold text of a question.
     return RedirectResponse(_login_address(request.scope["path"] if request.method in SAFE_METHODS else None), 303)

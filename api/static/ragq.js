@@ -3,8 +3,8 @@
 
 const times = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 
-// /login#TOKEN: the address that `ragq up` prints once. What is after # is never sent, and leaves the history.
-const login = document.querySelector("form[action='/login']");
+// /ui/login#TOKEN: the address that `ragq up` prints once. What is after # is never sent, and leaves the history.
+const login = document.querySelector("form[action$='/login']");
 if (login && location.hash.startsWith("#ragq_")) {
   login.elements.token.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname);

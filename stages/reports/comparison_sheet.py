@@ -13,7 +13,7 @@ from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOu
 from schemas.values.reports import RankingStage
 from schemas.values.scoring import LEAST
 from stages.reports.comparison import SUBJECTS, headline_measures
-from stages.reports.tables import Cell, Figure, Ref, Remark, Sheet, Table
+from stages.reports.tables import UI, Cell, Figure, Ref, Remark, Sheet, Table
 from stages.reports.words import NOT_AVAILABLE, bounds, counted, origin_words
 from stages.texts.characters import listed
 
@@ -109,7 +109,7 @@ def _measure(found: Comparison, name: str) -> Table:
         corrected = Figure(one.corrected, is_difference=True)
         own = {key: values[place] for key, values in found.settings.items() if values[place] != values[0]}
         settings = ", ".join(f"{key}={value}" for key, value in own.items())
-        compared = Ref(run.run_id, f"/runs/compare?runs={before},{run.run_id}")
+        compared = Ref(run.run_id, f"{UI}/runs/compare?runs={before},{run.run_id}")
         rows.append((compared, settings, Figure(one.value), Figure(one.delta), corrected.bounds, one.subjects))
         clear += [run.run_id] if corrected.is_clear else []
     columns = ("run", "settings", "value", "difference", "corrected", SUBJECTS[found.kind])
@@ -170,7 +170,7 @@ def _kind(move: Movement) -> str:
 def _value(move: Movement, place: int) -> Cell:
     value, job_id = move.values[place], move.job_ids[place]
     words = NOT_AVAILABLE if value is None else f"{value:.4g}"
-    return Ref(words, f"/jobs/{job_id}") if job_id else words
+    return Ref(words, f"{UI}/jobs/{job_id}") if job_id else words
 
 
 EXAMPLE: Final = "mae increases"

@@ -16,7 +16,7 @@ from schemas.values.evaluations import (
 from stages.metrics.bootstrap import share_interval
 from stages.reports.costs import cost_words
 from stages.reports.report import failure_tables
-from stages.reports.tables import Figure, Ref, Remark, Sheet, Table
+from stages.reports.tables import UI, Figure, Ref, Remark, Sheet, Table
 
 MEASURES: Final[Mapping[str, str]] = {
     "citation_precision": "citations whose source supports the sentence, alone or as a part that it needs",
@@ -89,7 +89,7 @@ def evaluation_sheet(report: EvaluationReport) -> Sheet:
         tuple(
             (
                 one.query if one.query_id is None else Ref(one.query, f"/rag/{one.query_id}/results/{one.result_id}"),
-                Ref(one.job, f"/jobs/{one.job[1:]}"),
+                Ref(one.job, f"{UI}/jobs/{one.job[1:]}"),
                 one.status.value,
                 *(Figure(one.shares.get(name)) for name in MEASURES),
             )

@@ -4,7 +4,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from io import StringIO
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from schemas.values.scoring import Interval
 from stages.reports.words import bounds, number, percent
@@ -43,6 +43,10 @@ class Figure(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.value} {self.bounds}".rstrip()
+
+
+#: Where pages stand, but for those of questions, which are under /rag.
+UI: Final = "/ui"
 
 
 class Ref(NamedTuple):

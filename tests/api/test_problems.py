@@ -33,6 +33,7 @@ class Numbers(Body):
 def failing(app: FastAPI) -> FastAPI:
     """The application with routes that fail."""
 
+    @app.get("/ui/missing")
     @app.get("/missing")
     async def missing() -> None:
         raise preset_missing("Narrow")
@@ -56,7 +57,7 @@ async def test_an_error_of_ragq_becomes_a_problem_and_a_page_and_another_does_no
     failing: FastAPI, client: httpx.AsyncClient, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reply = await client.get("/missing")
-    page = await client.get("/missing", headers={"Accept": "text/html"})
+    page = await client.get("/ui/missing")
     secret = await client.get("/secret")
 
     assert (reply.status_code, reply.headers["content-type"]) == (404, problems.MEDIA_TYPE)

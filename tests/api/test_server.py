@@ -55,7 +55,7 @@ def test_the_server_answers_logs_in_one_format_and_stops_on_a_signal_whatever_st
         httpx.Client(base_url=server.url, trust_env=False) as client,
         client.stream("GET", "/events") as events,
     ):
-        page = client.get("/login?next=/secret", headers={"Accept": "text/html"})
+        page = client.get("/ui/login?next=/secret", headers={"Accept": "text/html"})
         client.get("/no/such/secret")
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(15) in (0, -signal.SIGTERM)
@@ -64,7 +64,7 @@ def test_the_server_answers_logs_in_one_format_and_stops_on_a_signal_whatever_st
     assert "server" not in page.headers
     lines = logged(server)
     ctx = [(line["route"], line["status"]) for line in lines if line["event"] == "request_served"]
-    assert ctx == [("/login", 200), (None, 404), ("/events", 200)]
+    assert ctx == [("/ui/login", 200), (None, 404), ("/events", 200)]
     assert "secret" not in server.log.read_text()
 
 

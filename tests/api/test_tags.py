@@ -47,24 +47,24 @@ async def test_sets_are_submitted_once_and_their_candidates_shown_in_the_shape_t
 async def test_phrases_are_submitted_and_their_candidates_shown_and_lines_that_cannot_be_read_are_named(
     client: httpx.AsyncClient, connection: Connection
 ) -> None:
-    shown = await see(client, "/tags")
-    refused = await send(client, shown, "/tags", phrases='red\n{"phrase": ["x"]}', vocabulary="wardrobe")
+    shown = await see(client, "/ui/tags")
+    refused = await send(client, shown, "/ui/tags", phrases='red\n{"phrase": ["x"]}', vocabulary="wardrobe")
     assert (refused.status_code, "phrases:2" in words(refused)) == (422, True)
     assert await overviews.overviews(connection) == []
 
     reply = await send(
-        client, shown, "/tags", phrases="Overcoat, umbrela\r\nred", vocabulary="wardrobe", context_tags="hat"
+        client, shown, "/ui/tags", phrases="Overcoat, umbrela\r\nred", vocabulary="wardrobe", context_tags="hat"
     )
 
     (run,) = await overviews.overviews(connection)
     first, _ = await jobs.in_order(connection, run.id, limit=9)
-    assert (reply.status_code, reply.headers["location"]) == (303, f"/tags/runs/{run.id}")
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/ui/tags/runs/{run.id}")
     await finish(connection, first)
-    page = words(await see(client, f"/tags/runs/{run.id}"))
+    page = words(await see(client, f"/ui/tags/runs/{run.id}"))
     assert "coat 0.900 1.000 1.000 0.500 500 1 overcoat" in page
     assert "Not finished yet." in page
-    assert "coat overcoat 0.900 1.000 1.000 0.500 (imputed) 500" in words(await see(client, f"/jobs/{first}"))
-    assert f"Run {run.id}" in words(await see(client, "/tags"))
+    assert "coat overcoat 0.900 1.000 1.000 0.500 (imputed) 500" in words(await see(client, f"/ui/jobs/{first}"))
+    assert f"Run {run.id}" in words(await see(client, "/ui/tags"))
 
 
 async def test_files_are_imported_shown_and_searched_and_models_built_by_a_run(
@@ -78,8 +78,8 @@ async def test_files_are_imported_shown_and_searched_and_models_built_by_a_run(
     assert (shown["tags"], shown["aliases"], shown["documents"], shown["model"]) == (12, 10, 36, None)
     assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
     assert (await client.get("/vocabularies/wardrobe")).headers["allow"] == "DELETE"
-    assert 'href="/vocabularies/wardrobe"' in (await see(client, "/vocabularies")).text
-    found = words(await see(client, "/vocabularies/wardrobe?search=coat"))
+    assert 'href="/ui/vocabularies/wardrobe"' in (await see(client, "/ui/vocabularies")).text
+    found = words(await see(client, "/ui/vocabularies/wardrobe?search=coat"))
     assert ("coat 0 500" in found, "shirt" in found) == (True, False)
 
     first, again = [await client.post("/vocabularies/wardrobe/models") for _ in range(2)]

@@ -14,7 +14,7 @@ FILE: FilePayload = {"name": "tea.md", "mimeType": "text/markdown", "buffer": TE
 
 async def test_an_upload_is_embedded_while_its_page_is_open(visit: Visit, site_with_worker: SiteWithWorker) -> None:
     async with visit(site_with_worker) as page:
-        await page.goto("/corpora")
+        await page.goto("/ui/corpora")
         await page.get_by_role("link", name="New corpus").click()
         await page.get_by_label("Name of the corpus").fill("uploaded")
         await page.get_by_label("Files", exact=True).set_input_files(FILE)
@@ -36,7 +36,7 @@ async def test_a_preset_with_unsaved_changes_is_not_left_without_asking(visit: V
 
     async with visit(editable_site, forgiven="dialog:") as page:
         page.on("dialog", stay)
-        await page.goto("/presets")
+        await page.goto("/ui/presets")
         field, unsaved = page.get_by_label("top_n_contexts", exact=True), page.locator("#unsaved")
         slider = page.get_by_label("augmentation.top_n_contexts, slider")
         await expect(unsaved).to_be_empty()
@@ -61,7 +61,7 @@ async def test_a_preset_with_unsaved_changes_is_not_left_without_asking(visit: V
 
 async def test_a_preset_and_a_template_are_changed_without_javascript(visit: Visit, editable_site: Site) -> None:
     async with visit(editable_site, java_script_enabled=False) as page:
-        await page.goto("/presets")
+        await page.goto("/ui/presets")
         await page.locator("summary", has_text="Duplicate").click()
         await page.get_by_label("Name of the copy").fill("Mine")
         await page.get_by_role("button", name="Create the copy").click()
@@ -73,7 +73,7 @@ async def test_a_preset_and_a_template_are_changed_without_javascript(visit: Vis
         await page.get_by_role("button", name="Make default").click()
         await expect(page.locator(".tabs a").first).to_contain_text("★ Mine")
 
-        await page.goto("/templates/query_expansion")
+        await page.goto("/ui/templates/query_expansion")
         await page.get_by_role("link", name="New version", exact=True).click()
         await page.get_by_label("Title").fill("Brief")
         await page.get_by_label("Text", exact=True).fill("{query}, {words}")

@@ -65,7 +65,7 @@ async def test_an_imported_pdf_answers_a_question_that_cites_its_section_and_pag
 ) -> None:
     book, scan = await pdf_of(browser), await pdf_of(browser, SCAN)
     async with visit(site_with_worker, forgiven=EXPECTED) as page:
-        await page.goto("/works/new")
+        await page.goto("/ui/works/new")
         await page.get_by_label("Name of the corpus").fill("books")
         files = {"book.pdf": book, "scan.pdf": scan, "broken.docx": ARCHIVE}
         await page.get_by_label("Files", exact=True).set_input_files(
@@ -76,7 +76,7 @@ async def test_an_imported_pdf_answers_a_question_that_cites_its_section_and_pag
         await page.get_by_role("button", name="Import").click()
         await expect(page.get_by_role("alert")).to_contain_text("broken.docx: it is a damaged archive")
         await page.get_by_role("link", name="the run that converts documents").click()
-        await page.wait_for_url(re.compile(r"/runs/\d+$"))
+        await page.wait_for_url(re.compile(r"/ui/runs/\d+$"))
 
         # The list of documents follows their stages; one that fails says why, and is tried again by itself.
         await expect(document(page, "book.pdf").locator(".badge")).to_have_text("✓ succeeded", timeout=90_000)

@@ -72,7 +72,7 @@ async def test_a_run_is_retried_from_its_page(
     ((run_id, model),) = [tuple(row.values()) for row in await site_with_worker.rows(UNREAD)]
     ollama.models[model].answer = lambda prompt: ScriptedReply(ACCEPT)
     async with visit(site_with_worker) as page:
-        await page.goto(f"/runs/{run_id}")
+        await page.goto(f"/ui/runs/{run_id}")
         await expect(page.locator(".row", has_text="Stage validate, attempt 1")).to_be_visible()
         await page.get_by_role("button", name="Retry j").click()
 
@@ -94,7 +94,7 @@ async def test_a_page_continues_by_itself_after_its_worker_was_killed(
         generate = page.locator("#state .step", has_text="generate")
         await expect(generate).to_contain_text("running")
         run = await page.context.new_page()
-        await run.goto(await page.locator('.facts a[href^="/runs/"]').get_attribute("href") or "")
+        await run.goto(await page.locator('.facts a[href^="/ui/runs/"]').get_attribute("href") or "")
         cell = run.locator("#grid .badge", has_text="running").first
         await expect(cell).to_be_visible()
         await run.evaluate(KEEP)

@@ -17,7 +17,7 @@ async def test_with_a_token_users_log_in_and_out(visit: Visit, editable_site: Si
     assert made.exit_code == 0, made.stderr
     # A page that was being brought up to date when its user logged out.
     async with visit(editable_site, forgiven="401 .*/runs$") as page:
-        await page.goto("/runs")
+        await page.goto("/ui/runs")
         await expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
         assert await findings(page) == []
         await page.get_by_label("API token").fill("guessed")
@@ -34,6 +34,6 @@ async def test_with_a_token_users_log_in_and_out(visit: Visit, editable_site: Si
         await expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
 
         # As `ragq up` prints it where the machine has other users.
-        await page.goto(f"/login#{made.stdout.strip()}")
+        await page.goto(f"/ui/login#{made.stdout.strip()}")
         await page.wait_for_url("**/rag")
         assert "ragq_" not in page.url

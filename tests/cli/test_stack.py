@@ -162,7 +162,7 @@ def test_pages_know_the_monitor_and_no_password_is_on_a_command_line_or_in_a_log
     state = json.loads((running.home / "state.json").read_text())
     password = (running.home / "flower.password").read_text()
     with httpx.Client(trust_env=False) as browser:
-        page = browser.get(f"{state['api_url']}/login", headers={"Accept": "text/html"})
+        page = browser.get(f"{state['api_url']}/ui/login", headers={"Accept": "text/html"})
         monitor = f"{state['flower_url']}/workers"
         codes = [browser.get(monitor, auth=auth).status_code for auth in (None, ("ragq", "guess"), ("ragq", password))]
     assert page.status_code == 200

@@ -143,7 +143,7 @@ def test_a_run_survives_the_death_of_a_container(stack: Stack, pages: httpx.Clie
     run = json.loads(printed[printed.index("{") :])["run_id"]
 
     def states(run_id: int) -> dict[str, int]:
-        reply = pages.get(f"/runs/{run_id}", headers={"Accept": "application/json"}).json()
+        reply = pages.get(f"/runs/{run_id}").json()
         return {state: jobs for state, jobs in reply["run"]["states"].items() if jobs}
 
     def is_done(run_id: int, jobs: int) -> bool:
@@ -157,7 +157,8 @@ def test_a_run_survives_the_death_of_a_container(stack: Stack, pages: httpx.Clie
     for run_id, jobs in {run: 20, run - 1: 1}.items():
         stack.wait_until(partial(is_done, run_id, jobs), timeout_s=900, what=f"r{run_id} does not end")
         stack.ragq("audit", f"r{run_id}")
-    for path in ("/rag", "/participants", f"/runs/{run}", f"/runs/{run - 1}", f"/runs/{run - 1}/report.html"):
+    pages_of_runs = [f"/ui/runs/{shown}" for shown in (run, run - 1, f"{run - 1}/report.html")]
+    for path in ("/rag", "/ui/participants", *pages_of_runs):
         page = pages.get(path, headers={"Accept": "text/html"}, follow_redirects=True)
         assert page.status_code == 200, path
         assert "</html>" in page.text

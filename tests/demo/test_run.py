@@ -50,7 +50,7 @@ def test_a_split_is_scored_and_a_question_answered(tmp_path: Path, environment: 
         ["ragq", "show", "r7"],
         ["ragq", "down"],
     ]
-    assert "/runs/7" in done.stdout
+    assert "/ui/runs/7" in done.stdout
 
 
 def test_a_demo_that_is_interrupted_stops_its_servers(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -9,7 +9,7 @@ from tests.api.pages.html import HTML, form, see, send, words
 from tests.api.works import POT, TEA, imported
 from tests.services.questions.questions import a_question
 
-NEW = "/works/new"
+NEW = "/ui/works/new"
 
 
 async def upload(
@@ -30,7 +30,7 @@ async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, c
     made = await corpora.find(connection, "library")
     assert made is not None
     assert made.embeds_headings
-    assert (reply.status_code, reply.headers["location"]) == (303, f"/corpora/{made.id}?imported=2")
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/ui/corpora/{made.id}?imported=2")
     opened = words(await see(client, reply.headers["location"]))
     assert "Works that are new or replaced: 2." in opened
     assert "Embedding Run 1" in opened
@@ -57,10 +57,10 @@ async def test_a_corpus_is_deleted_after_a_warning_that_counts_what_goes(
 ) -> None:
     query = await a_question(connection)
     corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
-    shown = await see(client, f"/corpora/{corpus_id}")
+    shown = await see(client, f"/ui/corpora/{corpus_id}")
     assert "and 1 question with 0 answers" in words(shown)
 
-    gone = await send(client, shown, f"/corpora/{corpus_id}/delete")
+    gone = await send(client, shown, f"/ui/corpora/{corpus_id}/delete")
 
-    assert (gone.status_code, gone.headers["location"]) == (303, "/corpora")
-    assert (await see(client, f"/corpora/{corpus_id}")).status_code == 404
+    assert (gone.status_code, gone.headers["location"]) == (303, "/ui/corpora")
+    assert (await see(client, f"/ui/corpora/{corpus_id}")).status_code == 404

@@ -36,31 +36,31 @@ async def job(library: Library, app: FastAPI) -> int:
 async def test_a_changed_heading_is_an_attempt_and_others_are_left(
     client: httpx.AsyncClient, library: Library, job: int
 ) -> None:
-    address = f"/documents/{job}/headings"
-    fields = form(await see(client, f"/documents/{job}"), address)
+    address = f"/ui/documents/{job}/headings"
+    fields = form(await see(client, f"/ui/documents/{job}"), address)
     assert fields["action-9"] == "H2"
 
     reply = await sent(client, address, fields | {"action-13": "REMOVE", "words-9": "Green & brown"})
 
-    assert reply.headers["location"] == f"/documents/{job}?show=outline&saved=headings"
+    assert reply.headers["location"] == f"/ui/documents/{job}?show=outline&saved=headings"
     repaired = await library.output(job, RepairedTitles)
     assert (repaired.by, [(one.action, one.repaired_text) for one in repaired.headings]) == (
         DecidedBy.USER,
         [("NO_CHANGE", "Tea"), ("H2", "Green & brown"), ("REMOVE", None)],
     )
     await library.run(job)
-    assert "Green &amp; brown <del>Leaves</del>" in (await see(client, f"/documents/{job}")).text
+    assert "Green &amp; brown <del>Leaves</del>" in (await see(client, f"/ui/documents/{job}")).text
 
-    same = form(await see(client, f"/documents/{job}"), address)
-    assert (await sent(client, address, same)).headers["location"] == f"/documents/{job}?show=outline"
+    same = form(await see(client, f"/ui/documents/{job}"), address)
+    assert (await sent(client, address, same)).headers["location"] == f"/ui/documents/{job}?show=outline"
     assert await library.value("SELECT attempts FROM stage_run WHERE job_id = $1 AND stage = 'repair'", job) == 2
 
 
 async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
     client: httpx.AsyncClient, connection: Connection, library: Library, job: int
 ) -> None:
-    address = f"/documents/{job}/headings/pasted"
-    page = await see(client, f"/documents/{job}")
+    address = f"/ui/documents/{job}/headings/pasted"
+    page = await see(client, f"/ui/documents/{job}")
     first_line, *_ = (await decision_prompt(connection, job, "repair")).splitlines()
     assert first_line in page.text
 
@@ -82,7 +82,7 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
     run_id = submitted.run_id
     ids = await library.value("SELECT array_agg(id ORDER BY ordinal) FROM job WHERE run_id = $1", run_id)
 
-    page, pdf = [await client.get(f"/documents/{job_id}/original", headers=HTML) for job_id in ids]
+    page, pdf = [await client.get(f"/ui/documents/{job_id}/original", headers=HTML) for job_id in ids]
 
     assert (page.content, pdf.content) == tuple(files.values())
     assert [reply.headers["content-type"] for reply in (page, pdf)] == ["application/octet-stream", "application/pdf"]
@@ -94,7 +94,7 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
 
-    listed = await see(client, f"/runs/{run_id}")
+    listed = await see(client, f"/ui/runs/{run_id}")
     assert all(name in words(listed) for name in ("import of documents", *files, "2 documents"))
 
 
@@ -102,7 +102,7 @@ async def test_the_second_page_of_a_text_begins_with_its_first_line(client: http
     text = "# Tea\n\n" + "".join(f"line {number}\n" for number in range(3, WORK_PAGE_LINES + 3))
     work = (await imported(client, tea=text))["files"][0]["work_id"]
 
-    page = await see(client, f"/works/{work}?show=text&part=2")
+    page = await see(client, f"/ui/works/{work}?show=text&part=2")
 
     shown = re.findall(r'<li id="L(\d+)".*?<code>(.*?)</code>', page.text)
     assert shown == [(str(number), f"line {number}") for number in (WORK_PAGE_LINES + 1, WORK_PAGE_LINES + 2)]

@@ -23,7 +23,7 @@ async def small(connection: Connection) -> StoredPreset:
 
 @pytest.fixture
 def at(small: StoredPreset) -> str:
-    return f"/presets/{small.id}"
+    return f"/ui/presets/{small.id}"
 
 
 async def test_values_are_saved_together_and_each_invalid_one_stays_in_its_field_with_the_reason(
@@ -68,7 +68,7 @@ async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(
 
 
 TAG = TemplateTag.QUERY_EXPANSION
-AT = f"/templates/{TAG}"
+AT = f"/ui/templates/{TAG}"
 TEXT = "Ask {n} times, in {{braces}}:\n{query}\n"
 
 

@@ -139,7 +139,7 @@ async def test_a_citation_links_to_the_passage_of_the_prompt(
     assert '<a class="cite" href="#source-S2"' in shown.text
     block = shown.text.partition('id="source-S2"')[2]
     assert "[S2] A work › Colour</h3>" in block
-    assert '<a href="/works/1/original#page=12"><strong>pages 12 to 13</strong></a>' in block.partition("</li>")[0]
+    assert '<a href="/ui/works/1/original#page=12"><strong>pages 12 to 13</strong></a>' in block.partition("</li>")[0]
     assert "line 2 of work 1" in words(shown)
     assert "\npassage 2</pre>" in block
     assert 'id="source-S3"' not in shown.text

@@ -33,15 +33,15 @@ async def test_runs_are_found_by_words_and_no_text_of_a_question_is_listed(
     asked = await a_question(connection, *WHOLE)
     await change_run(connection, shown.run_id, RunChanges(name="Baseline <b>", note="of the paper"))
 
-    assert "tea" not in words(await see(client, "/runs"))
+    assert "tea" not in words(await see(client, "/ui/runs"))
     for typed in ("baseline", "of the paper", f"r{shown.run_id}", "participant failed"):
-        page = await see(client, "/runs", search=typed)
-        assert f'href="/runs/{shown.run_id}"' in page.text
-        assert f'href="/runs/{asked.run_id}"' not in page.text
+        page = await see(client, "/ui/runs", search=typed)
+        assert f'href="/ui/runs/{shown.run_id}"' in page.text
+        assert f'href="/ui/runs/{asked.run_id}"' not in page.text
         assert "Baseline &lt;b&gt;" in page.text
-    page = await see(client, "/runs", search="baseline", kind="query")
+    page = await see(client, "/ui/runs", search="baseline", kind="query")
     assert "No runs match" in page.text
-    assert 'href="/runs?kind=participant&amp;search=baseline"' in page.text
+    assert 'href="/ui/runs?kind=participant&amp;search=baseline"' in page.text
 
 
 async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_text_and_retries_jobs(
@@ -55,14 +55,14 @@ async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_tex
     await batches.register(connection, claim, "key", call, identity, 24)
     await batches.gather(connection, identity.server, quiet_s=0)
 
-    page = await see(client, f"/runs/{shown.run_id}")
+    page = await see(client, f"/ui/runs/{shown.run_id}")
     text = words(page)
     references = text.partition(f"j{shown.succeeded} ")[2].partition(f"j{shown.failed} ")[0]
-    waiting = (await see(client, f"/runs/{shown.run_id}", state="waiting")).text
-    retried = await send(client, page, f"/jobs/{shown.failed}/retry")
+    waiting = (await see(client, f"/ui/runs/{shown.run_id}", state="waiting")).text
+    retried = await send(client, page, f"/ui/jobs/{shown.failed}/retry")
     states = (await overviews.get(connection, shown.run_id)).states
     await jobs.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
-    ended = await see(client, f"/runs/{shown.run_id}")
+    ended = await see(client, f"/ui/runs/{shown.run_id}")
 
     assert "Stage validate , attempt 2: The validator&#39;s reply holds no verdict" in text
     assert "LLMResponseParseError validation_parse" in text
@@ -71,9 +71,9 @@ async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_tex
     assert "tells https://hooks.example.org/… when it has finished or is paused" in text and "secret" not in text
     assert " 1 / 1 " in references and "Sleep" not in references
     assert f'sse-connect="/runs/{shown.run_id}/events"' in waiting
-    assert f'hx-get="/runs/{shown.run_id}?state=waiting"' in waiting
+    assert f'hx-get="/ui/runs/{shown.run_id}?state=waiting"' in waiting
     assert waiting.count('id="live"') == 1
-    assert (retried.status_code, retried.headers["location"]) == (303, f"/runs/{shown.run_id}")
+    assert (retried.status_code, retried.headers["location"]) == (303, f"/ui/runs/{shown.run_id}")
     assert states == {JobStatus.RUNNING: 1, JobStatus.SUCCEEDED: 2, JobStatus.WAITING: 2}
     assert ([one.action for one in forms(ended)], "Finished:" in words(ended)) == ([], True)
 
@@ -81,9 +81,9 @@ async def test_a_run_shows_jobs_failures_batches_and_notices_without_private_tex
 async def test_a_job_shows_its_attempts_with_private_details_folded_and_outputs_of_another_form(
     client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
-    failed = await see(client, f"/jobs/{shown.failed}")
+    failed = await see(client, f"/ui/jobs/{shown.failed}")
     await connection.execute("""UPDATE stage_attempt SET output = '{"strange": "as it is"}' WHERE output IS NOT NULL""")
-    strange = await see(client, f"/jobs/{shown.succeeded}")
+    strange = await see(client, f"/ui/jobs/{shown.succeeded}")
 
     text = words(failed)
     assert "validate, attempt 1" in text and "validate, attempt 2" in text
@@ -96,7 +96,7 @@ async def test_a_job_shows_its_attempts_with_private_details_folded_and_outputs_
 
 async def test_every_notice_about_results_stands_with_them(client: httpx.AsyncClient, connection: Connection) -> None:
     assert await noticed_run(connection) == 1
-    for address in ["/runs/1", "/jobs/1"]:
+    for address in ["/ui/runs/1", "/ui/jobs/1"]:
         shown = unescape(words(await see(client, address)))
 
         assert [notice for notice in NOTICES if notice not in shown] == []
@@ -108,7 +108,7 @@ async def test_the_workers_that_run_are_listed_with_their_stages(
     for name, pid in (("first", 11), ("second", 12)):
         await enroll(connection, "extract", name=name, host="node1", pid=pid)
 
-    shown = words(await see(client, "/workers"))
+    shown = words(await see(client, "/ui/workers"))
 
     assert [name in shown for name in ("node1:11 extract", "node1:12 extract")] == [True, True]
 
@@ -119,11 +119,11 @@ async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, co
         settings = {"RAGQ_SCORE_TEXT_CHARS": chars}
         await store_scored_run(connection, {("zero_shot", 316): scores(digits)}, settings=settings)
 
-    page = await see(client, "/runs/compare", runs="r1, r2, r3")
+    page = await see(client, "/ui/runs/compare", runs="r1, r2, r3")
     text = words(page)
 
     assert page.status_code == 200
     assert "RAGQ_SCORE_TEXT_CHARS 80 10 20" in text
     assert "item_mae_weighted" in text and "aurc" in text
     assert "8 rows" in text
-    assert 'href="/jobs/2"' in page.text
+    assert 'href="/ui/jobs/2"' in page.text

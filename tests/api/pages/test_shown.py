@@ -12,8 +12,9 @@ from tests.services.questions.questions import WHOLE, a_question
 from tests.shown import as_read
 
 PAGES: Final = (
-    *("/runs", "/runs/1", "/jobs/1", "/jobs/2", "/participants", "/workers", "/presets", "/presets/1", "/templates"),
-    *("/rag", "/rag/new", "/rag/1", "/rag/1/inspect", "/rag/1/results", "/corpora", "/corpora/1", "/vocabularies"),
+    *("/ui/runs", "/ui/runs/1", "/ui/jobs/1", "/ui/jobs/2", "/ui/participants", "/ui/workers"),
+    *("/ui/presets", "/ui/presets/1", "/ui/templates", "/ui/corpora", "/ui/corpora/1", "/ui/vocabularies"),
+    *("/rag", "/rag/new", "/rag/1", "/rag/1/inspect", "/rag/1/results"),
 )
 
 

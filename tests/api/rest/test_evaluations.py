@@ -30,5 +30,5 @@ async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
     assert counts == {"questions": 3, "unanswered": 1, "unfinished": 2, "scored": 0}
     assert report["measures"]["correctness"]["share"]["value"] is None
     assert [one["scores"] for one in report["answers"]] == [None, None]
-    shown = words(await see(client, "/runs/2/evaluation"))
+    shown = words(await see(client, "/ui/runs/2/evaluation"))
     assert "0 of 3 questions scored; N/A: 1 without an answer, 2 unfinished." in shown

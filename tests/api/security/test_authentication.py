@@ -84,16 +84,16 @@ async def test_a_browser_is_redirected_to_the_login_and_back_and_so_is_a_part_of
 ) -> None:
     await make_token()
     async with visit(**HTML) as client:
-        asked = await client.get("/runs/7?q=what+was+asked")
-        posted = await client.post("/guarded")
+        asked = await client.get("/ui/runs/7?q=what+was+asked")
+        posted = await client.post("/ui/tags")
 
-    assert (asked.status_code, asked.headers["location"]) == (303, "/login?next=/runs/7")
-    assert (posted.status_code, posted.headers["location"]) == (303, "/login")
+    assert (asked.status_code, asked.headers["location"]) == (303, "/ui/login?next=/ui/runs/7")
+    assert (posted.status_code, posted.headers["location"]) == (303, "/ui/login")
     headers = {"HX-Request": "true", "HX-Current-URL": "http://127.0.0.1/rag/7?x=1"}
     async with visit() as client:
         reply = await client.get("/guarded", headers=headers)
 
-    assert (reply.status_code, reply.headers["hx-redirect"]) == (401, "/login?next=/rag/7")
+    assert (reply.status_code, reply.headers["hx-redirect"]) == (401, "/ui/login?next=/rag/7")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def several(app: FastAPI) -> None:
 
 
 async def test_every_reply_has_the_security_headers(several: None, visit: Client) -> None:
-    expected = {"/guarded": 200, "/nowhere": 404, "/broken": 500, "/static/style.css": 200, "/login": 200}
+    expected = {"/guarded": 200, "/nowhere": 404, "/broken": 500, "/static/style.css": 200, "/ui/login": 200}
     async with visit() as client:
         for path, status in expected.items():
             reply = await client.get(path)

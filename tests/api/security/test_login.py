@@ -20,8 +20,8 @@ def csrf_token_in(page: httpx.Response) -> str:
 
 
 async def log_in(client: httpx.AsyncClient, token: str, **fields: str) -> httpx.Response:
-    csrf_token = csrf_token_in(await client.get("/login"))
-    return await client.post("/login", data={"csrf_token": csrf_token, "token": token, **fields})
+    csrf_token = csrf_token_in(await client.get("/ui/login"))
+    return await client.post("/ui/login", data={"csrf_token": csrf_token, "token": token, **fields})
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -30,9 +30,9 @@ async def test_a_token_opens_a_session_whose_cookie_is_httponly_and_samesite(
 ) -> None:
     token = await make_token()
     async with visit(scheme=scheme, **HTML) as client:
-        reply = await log_in(client, token, next="/runs/7")
+        reply = await log_in(client, token, next="/ui/runs/7")
 
-        assert (reply.status_code, reply.headers["location"]) == (303, "/runs/7")
+        assert (reply.status_code, reply.headers["location"]) == (303, "/ui/runs/7")
         assert (await client.get("/guarded")).status_code == 200
         kept = await connection.fetchval("SELECT session_hash FROM api_session")
         assert kept == hashed(client.cookies[SESSION_COOKIE])
@@ -43,9 +43,10 @@ async def test_a_token_opens_a_session_whose_cookie_is_httponly_and_samesite(
 
 async def test_an_invalid_token_opens_no_session(visit: Client, make_token: MakeToken) -> None:
     async with visit(**HTML) as client:
-        assert "/logout" not in (await client.get("/runs")).text
+        assert "/ui/logout" not in (await client.get("/ui/runs")).text
         token = await make_token()
-        assert (await client.post("/login", data={"token": token})).status_code == 403, "it is not the login's own form"
+        foreign = await client.post("/ui/login", data={"token": token})
+        assert foreign.status_code == 403, "it is not the login's own form"
         reply = await log_in(client, "ragq_guess")
 
         assert reply.status_code == 401
@@ -61,15 +62,15 @@ async def test_logout_ends_the_session_on_the_server_too(
         await log_in(client, await make_token())
         session = client.cookies[SESSION_COOKIE]
 
-        page = await client.get("/login?next=/rag")
-        wrong = await client.post("/logout", data={"csrf_token": csrf_token_in(page)})
+        page = await client.get("/ui/login?next=/rag")
+        wrong = await client.post("/ui/logout", data={"csrf_token": csrf_token_in(page)})
         assert wrong.status_code == 403, "the login's form is bound to another cookie than the session"
-        left = await client.post("/logout", data={"csrf_token": csrf_token_in(await client.get("/runs"))})
+        left = await client.post("/ui/logout", data={"csrf_token": csrf_token_in(await client.get("/ui/runs"))})
 
-        assert (left.status_code, left.headers["location"]) == (303, "/login")
+        assert (left.status_code, left.headers["location"]) == (303, "/ui/login")
         assert SESSION_COOKIE not in client.cookies
         client.cookies.set(SESSION_COOKIE, session)
-        assert (await client.get("/guarded")).status_code == 303
+        assert (await client.get("/guarded")).status_code == 401
     assert await connection.fetchval("SELECT count(*) FROM api_session") == 0
 
 
@@ -85,7 +86,7 @@ async def test_a_login_redirects_to_no_other_site(visit: Client, make_token: Mak
     )
     for path in elsewhere:
         async with visit(**HTML) as client:
-            assert 'name="next" value="/rag"' in (await client.get("/login", params={"next": path})).text
+            assert 'name="next" value="/rag"' in (await client.get("/ui/login", params={"next": path})).text
             assert (await log_in(client, token, next=path)).headers["location"] == "/rag", path
 
 
@@ -96,7 +97,7 @@ async def test_login_attempts_are_limited(visit: Client, make_token: MakeToken) 
         refused = await log_in(client, token)
 
         assert tries == [401] * 10
-        assert (refused.status_code, refused.json()["type"]) == (429, "urn:ragq:problem:too-many-requests")
+        assert (refused.status_code, "Too many login attempts." in refused.text) == (429, True)
         assert 1 <= int(refused.headers["retry-after"]) <= 60
         assert (await log_in(elsewhere, token)).status_code == 303
 
