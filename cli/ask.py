@@ -48,7 +48,7 @@ def ask(as_json: bool, **asked: Any) -> None:
         print_json(query_json(shown))
     else:
         print_outcome(shown)
-        print_text(f"`ragq query show {shown.line.id}` shows its passages and its prompt.", err=True)
+        print_text(f"`ragq query show {shown.id}` shows its passages and its prompt.", err=True)
     _leave(shown)
 
 
@@ -81,8 +81,8 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
         print_failure(shown)
-        if shown.progress.error is None:
-            print_text(f"`ragq query run {shown.line.id}` answers the question from them.", err=True)
+        if shown.error is None:
+            print_text(f"`ragq query run {shown.id}` answers the question from them.", err=True)
     _leave(shown)
 
 
@@ -107,5 +107,5 @@ def _followed(run_id: int, *, as_json: bool) -> QueryView:
 
 
 def _leave(shown: QueryView) -> None:
-    if shown.line.job_status != JobStatus.SUCCEEDED:
+    if shown.job_status != JobStatus.SUCCEEDED:
         raise SystemExit(SOME_FAILED)

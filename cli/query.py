@@ -32,7 +32,7 @@ from stages.reports.tables import Moment
 from stages.reports.words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
-from store.questions.queries import StoredResult
+from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
@@ -52,8 +52,8 @@ async def only_question(connection: Connection, run_id: int) -> QueryView | None
 
 def query_json(shown: QueryView) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
-    of_job = {"error": shown.progress.error, "nearest": shown.nearest}
-    return shown.line.model_dump() | {"answers": shown.answers} | of_job
+    parts = {*StoredQuery.model_fields, "error", "nearest"}
+    return shown.model_dump(include=parts, by_alias=True) | {"answers": shown.answers}
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:
@@ -103,10 +103,10 @@ def place_words(
 def print_failure(shown: QueryView) -> None:
     """Print the last error of a question on stderr, and how it runs with other values; and the nearest passages to a
     question that the corpus does not answer."""
-    if (error := shown.progress.error) is None:
+    if (error := shown.error) is None:
         return
     print_text(f"Stage '{error.stage}' failed: {error.message}", err=True)
-    run = f"ragq query run {shown.line.id}"
+    run = f"ragq query run {shown.id}"
     if run not in error.message and "`ragq fork" not in error.message:
         print_text(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)
     if shown.nearest:
@@ -279,11 +279,10 @@ def _print_changed(query_id: int, *, as_json: bool) -> None:
 
 
 def _print_query(shown: QueryView) -> None:
-    line = shown.line
-    draw(Text(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", "bold"))
-    draw(line.original_query)
-    works = f", works of {line.works}" if line.works.given else ""
-    draw(Text(f"corpus {', '.join(line.corpora)}{works}", "dim"))
+    draw(Text(f"query {shown.id}  r{shown.run_id}  j{shown.job_id}  {shown.job_status}", "bold"))
+    draw(shown.original_query)
+    works = f", works of {shown.works}" if shown.works.given else ""
+    draw(Text(f"corpus {', '.join(shown.corpora)}{works}", "dim"))
     if expansion := shown.expansion:
         draw(Text(f"\nexpansion ({expansion.origin})  intent {expansion.intent or 'none'}", "bold"))
         for phrase in expansion.queries:
@@ -299,5 +298,5 @@ def _print_query(shown: QueryView) -> None:
     for result in shown.answers:
         print_answer(result)
     print_failure(shown)
-    if shown.progress.error is None and line.status != QueryStatus.READY:
-        draw(Text(f"\nnext: {line.status}", "dim"))
+    if shown.error is None and shown.status != QueryStatus.READY:
+        draw(Text(f"\nnext: {shown.status}", "dim"))

@@ -230,7 +230,7 @@ async def _read(ctx: ApiContext, query_id: int) -> Shown:
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await query_view(connection, query_id)
-        context = await attempts.output(connection, view.line.job_id, "consolidate")
+        context = await attempts.output(connection, view.job_id, "consolidate")
         involved = {chunk.work_id for chunk in view.reranked.chunks} if view.reranked is not None else set()
         if view.consolidated is not None:
             involved |= {group.work_id for group in view.consolidated.groups}

@@ -161,9 +161,8 @@ async def run_with_values(
 
 def shown_question(view: QueryView) -> dict[str, Any]:
     """A question, and what can be done with it, as templates name it."""
-    line, progress = view.line, view.progress
-    can = {"next": next_step(line, progress), "can_run_all": can_run_all(line)}
-    return {"view": view, "line": line, "progress": progress, **can}
+    can = {"next": next_step(view, view.progress), "can_run_all": can_run_all(view)}
+    return {"view": view, "line": view, "progress": view.progress, **can}
 
 
 async def _page(
@@ -181,8 +180,7 @@ async def _page(
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
         view = await query_view(connection, query_id)
-        line = view.line
-        newest = await shown_answer(connection, line.job_id, view.answers[0]) if view.answers else None
+        newest = await shown_answer(connection, view.job_id, view.answers[0]) if view.answers else None
         if awaits is not None and newest is not None and newest.result.id > awaits:
             path = f"/rag/{query_id}/results/{newest.result.id}"
             # htmx, which requests a part of a page, opens another page for a header alone.
@@ -190,9 +188,9 @@ async def _page(
             return Response(headers={"HX-Redirect": path}) if is_htmx else RedirectResponse(path, 303)
         prompt, notes = None, list[str]()
         if view.retrieved is not None:
-            prompt = await preview(connection, line, top_n=top_n)
-            notes = [*basis_in_words(await answer_basis(connection, line.job_id, prompt))]
-        frozen = thaw(await runs.settings(connection, line.run_id))
+            prompt = await preview(connection, view, top_n=top_n)
+            notes = [*basis_in_words(await answer_basis(connection, view.job_id, prompt))]
+        frozen = thaw(await runs.settings(connection, view.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)
     filled = {"pasted": "", "chosen": "", "values": "", "once": token_urlsafe(16)} | filled
@@ -247,7 +245,7 @@ async def delete(query_id: PathId, ctx: Context) -> Response:
 async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
     view = await ctx.database.once(query_view, query_id)
-    return page(request, "results.html.j2", line=view.line, view=view)
+    return page(request, "results.html.j2", line=view, view=view)
 
 
 @router.get("/rag/{query_id:int}/results/{result_id:int}")
@@ -256,8 +254,8 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
     async with ctx.database.connection() as connection:
         view = await query_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
-        shown = await shown_answer(connection, view.line.job_id, result)
-    return page(request, "result.html.j2", line=view.line, view=view, answer=shown, result=result)
+        shown = await shown_answer(connection, view.job_id, result)
+    return page(request, "result.html.j2", line=view, view=view, answer=shown, result=result)
 
 
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete")

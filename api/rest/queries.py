@@ -11,9 +11,8 @@ from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.values.base import Text
-from schemas.values.queries import ContextGroup, Expansion, RerankedChunk
+from schemas.values.queries import ContextGroup, Expansion
 from schemas.values.requests import Name, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
-from schemas.values.runs import StageFailure
 from services.questions.edits import ask, edit, preview_expansion_prompt, stored_context, withdraw
 from stages.queries.query_files import single_query
 from store.access import RequestKey
@@ -120,7 +119,7 @@ async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more:
         view = await query_view(connection, asked.id)
         if view.expansion is None:
             return None
-        return Expanded(**ids_of(view.line) | vars(view.expansion), original_query=view.line.original_query)
+        return Expanded(**ids_of(view) | vars(view.expansion), original_query=view.original_query)
 
     return await waiting.reply(asked, read, is_new=is_new)
 
@@ -131,25 +130,6 @@ class QueryList(Reply):
     queries: list[StoredQuery]
     total: int
     """The number of questions in that status, on all pages."""
-
-
-class QueryDetail(StoredQuery):
-    """A question with its current outputs."""
-
-    expanded_queries: list[str] | None = Field(repr=False)
-    """None while no expansion is stored."""
-    hyde_answer: str | None = Field(repr=False)
-    entities: list[str] | None = Field(repr=False)
-    retrieved_context: Sequence[RerankedChunk] | None
-    """In the order of selection; None while no search is stored."""
-    clean_retrieval_context: Sequence[ContextGroup] | None
-    """In the order of the prompt; None while no consolidation is stored."""
-    available_context_count: int
-    """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
-    error: StageFailure | None
-    """The last error of a job that did not succeed."""
-    nearest: Sequence[RerankedChunk]
-    """The three nearest chunks to a question that the corpus does not answer, whose error is `nothing_relevant`."""
 
 
 class QueryPatch(QueryEdit, Body):
@@ -169,22 +149,6 @@ class ResultList(Reply):
     total: int = Field(examples=[1])
 
 
-def detail_of(view: QueryView) -> QueryDetail:
-    """A question with its current outputs."""
-    expansion = view.expansion
-    return QueryDetail(
-        **vars(view.line),
-        expanded_queries=None if expansion is None else list(expansion.queries),
-        hyde_answer=None if expansion is None else expansion.hyde_answer,
-        entities=None if expansion is None else list(expansion.entities),
-        retrieved_context=None if view.retrieved is None else view.retrieved.chunks,
-        clean_retrieval_context=None if view.consolidated is None else view.consolidated.groups,
-        available_context_count=view.available,
-        error=view.progress.error,
-        nearest=view.nearest,
-    )
-
-
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
 
 Run = Annotated[bool, Query(description="Run the stages that the change made stale.", examples=[True])]
@@ -202,13 +166,13 @@ async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]
 
 
 @router.get("/{query_id}")
-async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
+async def read_query(query_id: PathId, ctx: Context) -> QueryView:
     """A question with its expansion, its retrieved chunks and passages, and its last error."""
-    return detail_of(await ctx.database.once(query_view, query_id))
+    return await ctx.database.once(query_view, query_id)
 
 
 @router.patch("/{query_id}")
-async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Run = False) -> QueryDetail:
+async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Run = False) -> QueryView:
     """Change the question, its expansion, or the selection and order of passages.
 
     Outputs of the old values are discarded (kept in history). With `run=true` they are computed again; otherwise
@@ -221,7 +185,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
             query = await queries.hold(connection, query_id)
             context = _places(body.clean_retrieval_context, (await stored_context(connection, query)).groups)
         await edit(connection, query_id, body, context=context, run=run)
-    return detail_of(await ctx.database.once(query_view, query_id))
+    return await ctx.database.once(query_view, query_id)
 
 
 def _places(chosen: Sequence[ContextGroup], stored: Sequence[ContextGroup]) -> list[int]:

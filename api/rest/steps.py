@@ -204,7 +204,7 @@ async def embed_query(query_id: PathId, waiting: Waits, body: Body | None = None
             return None
         texts = Counter(view.embedded.texts)
         return Embedded(
-            **ids_of(view.line),
+            **ids_of(view),
             total_embeddings=texts.total(),
             original_count=texts[QueryText.ORIGINAL],
             mqe_count=texts[QueryText.MQE],
@@ -229,7 +229,7 @@ async def retrieve_chunks(
         hits = Counter(ranked.leg for ranked in view.found.lists for _ in ranked.hits)
         final = len(view.retrieved.chunks)
         return Retrieved(
-            **ids_of(view.line),
+            **ids_of(view),
             message=f"Retrieved {final} chunks",
             chunks_retrieved=final,
             total_dense_candidates=hits[Leg.DENSE],
@@ -252,7 +252,7 @@ async def consolidate_context(
             return None
         original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
         return Consolidated(
-            **ids_of(view.line),
+            **ids_of(view),
             message=f"Consolidated {original} chunks into {groups} groups",
             original_count=original,
             consolidated_count=groups,

@@ -1,13 +1,15 @@
 """Reads a run of queries for its reports, all of it at one moment. No text of a query or a chunk is read."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+from pydantic import Field, computed_field
 
 from schemas.errors import FailureCategory, Refused
 from schemas.values.base import Value
 from schemas.values.queries import (
     ConsolidatedContext,
+    ContextGroup,
     EmbeddedQuery,
     Expansion,
     QueryRun,
@@ -17,6 +19,7 @@ from schemas.values.queries import (
     RetrievedChunks,
     ValidatedChunks,
 )
+from schemas.values.runs import StageFailure
 from stages.queries.query_files import document_name
 from stages.reports.words import notices
 from store import rows
@@ -106,25 +109,72 @@ _READABLE: Final = ("expand", "retrieve", "rerank", "validate", "consolidate", "
 Output = TypeVar("Output", bound=Value)
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryView:
+class QueryView(StoredQuery):
     """A question with the outputs that hold now; those that are not stored, or stale, are None."""
 
-    line: StoredQuery
-    outputs: dict[str, Any]
+    outputs: dict[str, Any] = Field(exclude=True, repr=False)
     """Those that people read, as they are stored, by stage in the order of the chain."""
-    expansion: Expansion | None
-    embedded: EmbeddedQuery | None
-    found: RetrievedChunks | None
-    reranked: RerankedChunks | None
-    retrieved: ValidatedChunks | None
+    expansion: Expansion | None = Field(exclude=True)
+    embedded: EmbeddedQuery | None = Field(exclude=True)
+    found: RetrievedChunks | None = Field(exclude=True)
+    reranked: RerankedChunks | None = Field(exclude=True)
+    retrieved: ValidatedChunks | None = Field(exclude=True)
     """The chunks that the search ended with."""
-    consolidated: ConsolidatedContext | None
-    answers: list[StoredResult]
+    consolidated: ConsolidatedContext | None = Field(exclude=True)
+    answers: list[StoredResult] = Field(exclude=True)
     """All that are stored, the newest first."""
-    progress: JobProgress
-    notices: list[str]
+    progress: JobProgress = Field(exclude=True)
+    notices: list[str] = Field(exclude=True)
     """Caveats about the results of its run."""
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def expanded_queries(self) -> tuple[str, ...] | None:
+        """None while no expansion is stored."""
+        return None if self.expansion is None else self.expansion.queries
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def hyde_answer(self) -> str | None:
+        """Likewise."""
+        return None if self.expansion is None else self.expansion.hyde_answer
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def entities(self) -> tuple[str, ...] | None:
+        """Likewise."""
+        return None if self.expansion is None else self.expansion.entities
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def retrieved_context(self) -> tuple[RerankedChunk, ...] | None:
+        """In the order of selection; None while no search is stored."""
+        return None if self.retrieved is None else self.retrieved.chunks
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def clean_retrieval_context(self) -> tuple[ContextGroup, ...] | None:
+        """In the order of the prompt; None while no consolidation is stored."""
+        return None if self.consolidated is None else self.consolidated.groups
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def available_context_count(self) -> int:
+        """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
+        return len(self.passages)
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def error(self) -> StageFailure | None:
+        """The last error of a job that did not succeed."""
+        return self.progress.error
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @property
+    def nearest(self) -> tuple[RerankedChunk, ...]:
+        """The three nearest chunks to a question that the corpus does not answer, whose error is `nothing_relevant`."""
+        is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
+        return self.reranked.chunks[:_NEAREST] if is_refused and self.reranked is not None else ()
 
     @property
     def passages(self) -> list[tuple[int, ...]]:
@@ -133,18 +183,6 @@ class QueryView:
             return [group.chunk_ids for group in self.consolidated.groups]
         best_first = sorted(self.retrieved.chunks, key=lambda chunk: -chunk.final_score) if self.retrieved else []
         return [(chunk.chunk_id,) for chunk in best_first]
-
-    @property
-    def nearest(self) -> tuple[RerankedChunk, ...]:
-        """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
-        error = self.progress.error
-        is_refused = error is not None and error.category == FailureCategory.NOTHING_RELEVANT
-        return self.reranked.chunks[:_NEAREST] if is_refused and self.reranked is not None else ()
-
-    @property
-    def available(self) -> int:
-        """How many sources a prompt could show now."""
-        return len(self.passages)
 
     def has_other_sources(self, result: StoredResult) -> bool:
         """Whether an answer was written from other passages than the first of those that a prompt could show now."""
@@ -164,7 +202,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
             return kind.model_validate(stored[stage]) if stage in stored else None
 
         return QueryView(
-            line=line,
+            **vars(line),
             outputs={stage: stored.get(stage) for stage in _READABLE},
             expansion=read("expand", Expansion),
             embedded=read("embed", EmbeddedQuery),

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from api.rest.queries import detail_of
 from store.database import Connection
 from store.questions.query_runs import query_view
 from store.runs import edits, jobs
@@ -21,7 +20,7 @@ STATE = "SELECT * FROM query_state"
 async def test_it_has_the_columns_of_the_seeds_table_with_the_values_of_the_api(connection: Connection) -> None:
     query = await a_question(connection, *WHOLE)
     row = dict(await connection.fetchrow(STATE))
-    shown = detail_of(await query_view(connection, query.id)).model_dump(mode="json", by_alias=True)
+    shown = (await query_view(connection, query.id)).model_dump(mode="json", by_alias=True)
 
     assert ", ".join(row) == SEED_COLUMNS
     assert row.pop("updated_at") > row.pop("created_at")

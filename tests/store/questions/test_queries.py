@@ -116,18 +116,18 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
 
     outputs = (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated)
     assert outputs == (EXPANSION, EMBEDDED, FOUND, VALIDATED, CONTEXT)
-    assert view.available == len(CONTEXT.groups)
+    assert view.available_context_count == len(CONTEXT.groups)
 
     none_left = CONTEXT.model_copy(update={"groups": ()}).model_dump(mode="json")
     await edits.set_output(connection, query.job_id, "consolidate", none_left)
     view = await query_view(connection, query.id)
 
-    assert view.available == len(VALIDATED.chunks)
+    assert view.available_context_count == len(VALIDATED.chunks)
 
     await edits.redo(connection, query.job_id, "validate")
     view = await query_view(connection, query.id)
 
-    assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
+    assert (view.found, view.retrieved, view.consolidated, view.available_context_count) == (FOUND, None, None, 0)
 
 
 async def test_a_prompt_is_found_by_its_hash_whatever_came_after_and_from_before_a_move(connection: Connection) -> None:
