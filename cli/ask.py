@@ -9,7 +9,7 @@ from cli.config import with_database, with_open_database
 from cli.main import SOME_FAILED
 from cli.options import effective_settings, settings_options, split_values, together
 from cli.output import Text, draw, json_option, print_json, print_text
-from cli.query import place_words, print_failure, print_outcome, query_json, so_far
+from cli.query import place_words, print_failure, print_outcome, query_json
 from cli.submissions import queries_request, search_options
 from cli.watch import wait_until_idle
 from schemas.statuses import JobStatus
@@ -43,7 +43,7 @@ def ask(as_json: bool, **asked: Any) -> None:
     submitted = _submitted(**asked)
     for notice in submitted.notices:
         print_text(notice, err=True)
-    shown = _followed(submitted.run_id, as_json=as_json)
+    shown = _followed(submitted.run_id)
     if as_json:
         print_json(query_json(shown))
     else:
@@ -67,7 +67,7 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         ragq search "colour of black tea" --limit 1 --json
     """
     submitted = _submitted(**asked, no_expand=True, until="rerank")
-    shown = _followed(submitted.run_id, as_json=as_json)
+    shown = _followed(submitted.run_id)
     found = sorted(shown.reranked.chunks if shown.reranked else (), key=lambda one: -one.final_score)
     if as_json:
         print_json(query_json(shown) | {"passages": found[:limit], "found": len(found)})
@@ -95,11 +95,11 @@ def _submitted(question: Sequence[str], profile: str | None, values: Mapping[str
     return submitted
 
 
-def _followed(run_id: int, *, as_json: bool) -> QueryView:
+def _followed(run_id: int) -> QueryView:
     """The question when its job is idle. After Ctrl-C it names the command that prints the answer."""
     (query_id,) = with_database(queries.of_run, run_id)
     try:
-        wait_until_idle(run_id, beside=None if as_json else so_far)
+        wait_until_idle(run_id)
     except SystemExit:
         print_text(f"`ragq query show {query_id}` prints what is stored for the question then.", err=True)
         raise

@@ -34,11 +34,6 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
-from store.runs import answer_pieces
-from store.runs.run_view import RunView
-
-#: Characters of an unfinished answer that fit below the table of its run.
-SHOWN_CHARACTERS = 800
 
 #: Of a passage that does not answer a question.
 NEAREST_CHARACTERS = 300
@@ -54,13 +49,6 @@ def query_json(shown: QueryView) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
     parts = {*StoredQuery.model_fields, "error", "nearest"}
     return shown.model_dump(include=parts, by_alias=True) | {"answers": shown.answers}
-
-
-async def so_far(connection: Connection, view: RunView) -> Text | None:
-    """The end of the answer that is being written."""
-    query = await queries.of_job(connection, view.jobs[0].job_id) if len(view.jobs) == 1 else None
-    found = None if query is None else await answer_pieces.read(connection, query.id)
-    return None if found is None or not found.text else Text(found.text[-SHOWN_CHARACTERS:])
 
 
 def print_outcome(shown: QueryView) -> None:

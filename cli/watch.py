@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
@@ -12,8 +11,8 @@ from rich.live import Live
 from cli.config import servers, with_database
 from cli.ids import RUN
 from cli.main import INTERRUPTED, SOME_FAILED
-from cli.output import Drawing, Text, Trimmed, console, print_json, print_text
-from cli.query import only_question, print_outcome, query_json, so_far
+from cli.output import Text, Trimmed, console, print_json, print_text
+from cli.query import only_question, print_outcome, query_json
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
 from cli.tags import found_tags, print_set, sets_json
 from schemas.statuses import JobStatus
@@ -33,9 +32,6 @@ _LOOKS_EVERY_S = 5.0
 #: Between two lines where there is no terminal.
 _LINE_EVERY_S = 10.0
 
-Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
-"""What else is shown of a run that is watched."""
-
 
 @click.command()
 @click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
@@ -54,7 +50,7 @@ def watch(run_ids: tuple[int, ...], results: bool, as_json: bool) -> None:
     """
     documents, are_whole = [], True
     for run_id in run_ids:
-        view = wait_until_idle(run_id, all_jobs=as_json, beside=so_far if results and not as_json else None)
+        view = wait_until_idle(run_id, all_jobs=as_json)
         are_whole &= view.run.states.get(JobStatus.SUCCEEDED, 0) == view.run.jobs
         documents.append(_shown(view, results=results, as_json=as_json))
     if as_json:
@@ -84,11 +80,11 @@ def _shown(view: RunView, *, results: bool, as_json: bool) -> dict[str, Any]:
     return run_json(view, scores)
 
 
-def wait_until_idle(run_id: int, *, all_jobs: bool = False, beside: Beside | None = None) -> RunView:
+def wait_until_idle(run_id: int, *, all_jobs: bool = False) -> RunView:
     """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130. The run has the
-    jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal."""
+    jobs that a table lists, or all."""
     try:
-        return with_database(_until_rest, run_id, all_jobs, beside)
+        return with_database(_until_rest, run_id, all_jobs)
     except KeyboardInterrupt:
         print_text(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
@@ -100,7 +96,7 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
     return await run_view(connection, run_id, job_ids=urgent)
 
 
-async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None) -> RunView:
+async def _until_rest(connection: Connection, run_id: int, all_jobs: bool) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     started = looked = told = time.monotonic()
     screen, done, obstacle = console(err=True), 0, None
@@ -117,10 +113,9 @@ async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, besid
                 looked, obstacle = now, await _obstacle(connection, run_id)
             progressed = _progressed(state, now - started)
             if screen.is_terminal:
-                more = None if beside is None else await beside(connection, view)
                 status = Text(progressed, style="bold")
                 hint = None if obstacle is None else Text(obstacle, style="yellow")
-                shown = [part for part in (run_table(view), status, hint, more) if part is not None]
+                shown = [part for part in (run_table(view), status, hint) if part is not None]
                 live.update(Trimmed(Group(*shown)), refresh=True)
             else:
                 if now >= told + _LINE_EVERY_S:

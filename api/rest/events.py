@@ -16,7 +16,7 @@ from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
 from store.questions import queries
 from store.runs import answer_pieces, jobs, runs
-from store.runs.answer_pieces import NOTHING_READ, AnswerSoFar, Position
+from store.runs.answer_pieces import AnswerSoFar
 from store.views import RunState
 
 router = APIRouter(tags=["events"])
@@ -90,33 +90,32 @@ async def watch_answer(query_id: PathId, ctx: Context) -> EventSourceResponse:
 
 
 async def _answer(ctx: ApiContext, query_id: int) -> AsyncIterator[ServerSentEvent]:
-    seen = NOTHING_READ
-    found = await _read(ctx, query_id, seen)
+    async def read(attempt_id: int = 0, pieces: int = 0) -> AnswerSoFar | None:
+        return await ctx.database.ask(answer_pieces.read, query_id, attempt_id, pieces)
+
+    read_id = read_pieces = 0
+    found = await read()
     while found is not None:
         # A question moves to another job with another preset.
         job_id, is_waiting = found.job_id, False
         async with ctx.changes.subscribe(job_id=job_id, with_answers=True) as subscription:
-            while (found := await _read(ctx, query_id, seen)) is not None and found.job_id == job_id:
+            while (found := await read(read_id, read_pieces)) is not None and found.job_id == job_id:
                 if found.is_written and found.attempt_id is not None:
                     is_waiting = False
-                    if found.attempt_id != seen.attempt_id:
-                        seen = Position(found.attempt_id, 0)
+                    if found.attempt_id != read_id:
+                        read_id, read_pieces = found.attempt_id, 0
                         yield event("started", {"query_id": query_id, "attempt": found.attempt})
                     if found.text and found.last is not None:
-                        seen = Position(found.attempt_id, found.last)
+                        read_pieces = found.last
                         yield event("text", {"text": found.text})
                 elif not found.is_awaited:
                     yield await _end(ctx, query_id, found)
                     return
                 elif not is_waiting:
-                    seen, is_waiting = NOTHING_READ, True
+                    read_id, is_waiting = 0, True
                     yield event("waiting", {"query_id": query_id, "status": found.job_status})
                 await asyncio.sleep(TEXT_SECONDS)
                 await subscription.next(POLL_SECONDS)
-
-
-async def _read(ctx: ApiContext, query_id: int, after: Position) -> AnswerSoFar | None:
-    return await ctx.database.with_retry(lambda connection: answer_pieces.read(connection, query_id, after))
 
 
 async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSentEvent:

@@ -5,7 +5,7 @@ no part of any history, and a trigger deletes them when their attempt ends.
 """
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.statuses import JobStatus, StageStatus
 from store.database import Connection
@@ -43,17 +43,6 @@ WHERE q.id = $1
 """
 
 
-class Position(NamedTuple):
-    """How much of an answer was read: the pieces of an attempt up to one."""
-
-    attempt_id: int
-    piece: int
-
-
-#: Before any attempt.
-NOTHING_READ: Final = Position(0, 0)
-
-
 @dataclass(frozen=True, kw_only=True)
 class AnswerSoFar:
     """The state of a question's newest answer."""
@@ -68,7 +57,7 @@ class AnswerSoFar:
     last: int | None
     """The last piece of `text`."""
     text: str | None = field(repr=False)
-    """What was written after the position that was asked for; None where nothing was."""
+    """What was written after the pieces that were read before; None where nothing was."""
     result_id: int | None
     """The answer that the attempt stored."""
 
@@ -88,8 +77,8 @@ async def add(connection: Connection, attempt_id: int, ordinal: int, text: str) 
     await connection.execute(ADD, attempt_id, ordinal, text)
 
 
-async def read(connection: Connection, query_id: int, after: Position = NOTHING_READ) -> AnswerSoFar | None:
-    """The answer as far as it is written, after a position; from its beginning where another attempt writes it. None
-    for an unknown question."""
-    row = await connection.fetchrow(READ, query_id, *after)
+async def read(connection: Connection, query_id: int, attempt_id: int = 0, pieces: int = 0) -> AnswerSoFar | None:
+    """The answer as far as it is written, after so many pieces of an attempt; from its beginning where another attempt
+    writes it. None for an unknown question."""
+    row = await connection.fetchrow(READ, query_id, attempt_id, pieces)
     return None if row is None else AnswerSoFar(**dict(row))

@@ -46,14 +46,13 @@ def heard_while_written(installation: Installation, run_id: int) -> list[str]:
     return asyncio.run(asyncio.wait_for(listen(), 60))
 
 
-def test_no_text_of_an_answer_leaves_postgres_while_it_is_written_and_who_waits_sees_it_grow(
+def test_no_text_of_an_answer_leaves_postgres_while_it_is_written(
     shelved: Installation, ollama: ScriptedOllama
 ) -> None:
     writer = ollama.model(lambda prompt: ScriptedReply(ANSWER, piece_delay_s=0.03))
     with commands_received(shelved.redis_url) as commands:
         by = ("--until", "generate", *SHORT, "--set", f"RAGQ_QUERY_MODEL={writer.name}")
-        asked = ("--query", QUESTION, "--corpus", "shelf", "--no-expand", *by)
-        run_id = shelved.submit(*asked)
+        run_id = shelved.submit("--query", QUESTION, "--corpus", "shelf", "--no-expand", *by)
         shelved.start_worker(LOG_LEVEL="DEBUG")
         heard = heard_while_written(shelved, run_id)
         outside = [*commands, everything_in(shelved.redis_url), *heard, shelved.logs]
@@ -68,8 +67,3 @@ def test_no_text_of_an_answer_leaves_postgres_while_it_is_written_and_who_waits_
     )
     (answer,) = json.loads(shelved.ragq("query", "show", str(query_id), "--json").stdout)["answers"]
     assert answer["response_text"] == ANSWER.rstrip()
-
-    done = shelved.do("submit", *asked, "--fresh", "--wait", FORCE_COLOR="1")
-    assert " ".join(done.stdout.split()).count(WORDS) == 20
-    assert writer.name in done.stdout
-    assert WORDS in " ".join(done.stderr.split())

@@ -10,7 +10,7 @@ from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, jobs, stages
-from store.runs.answer_pieces import AnswerSoFar, Position
+from store.runs.answer_pieces import AnswerSoFar
 from store.runs.edits import CHANNEL, Changes, Subscription
 from store.runs.stages import Claim
 from tests.services.questions.questions import WHOLE, a_question
@@ -133,7 +133,7 @@ async def begin(connection: Connection, query: StoredQuery, lease_s: float = 60)
 
 async def read(connection: Connection, query: StoredQuery, *after: int) -> AnswerSoFar:
     """What was written after a position, or from the beginning."""
-    found = await answer_pieces.read(connection, query.id, Position(*after or (0, 0)))
+    found = await answer_pieces.read(connection, query.id, *after or ())
     assert found is not None
     return found
 
