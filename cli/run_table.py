@@ -10,7 +10,7 @@ from cli.sheets import rows_drawing
 from schemas.settings.profiles import ChangedSetting, changed_in_words, changed_settings
 from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
-from schemas.values.scoring import ModeScores, ParticipantRow, ScoreTable
+from schemas.values.scoring import JobScores, ScoreTable
 from services.listings import changed_table, jobs_table
 from stages.reports.costs import cost_words
 from stages.reports.words import (
@@ -133,8 +133,8 @@ _HEADINGS = {AssessmentMode.FEW_SHOT: "few", AssessmentMode.ZERO_SHOT: "zero"}
 def score_table(scores: ScoreTable) -> Drawing:
     """The error of each mode, the items of the first participants beside the truth, and who is missing."""
     modes = [summary.mode for summary in scores.modes]
-    rows = scores.participants[:_SHOWN]
-    tables = [_participants(rows[start : start + _BESIDE], modes) for start in range(0, len(rows), _BESIDE)]
+    people = [*scores.by_participant.values()][:_SHOWN]
+    tables = [_participants(people[start : start + _BESIDE], modes) for start in range(0, len(people), _BESIDE)]
     return spaced([_summaries(scores), *tables, *_notes_of_scores(scores)])
 
 
@@ -146,45 +146,39 @@ def _summaries(scores: ScoreTable) -> FittingTable:
     return table
 
 
-def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode]) -> FittingTable:
+def _participants(people: Sequence[Sequence[JobScores]], modes: Sequence[AssessmentMode]) -> FittingTable:
     table = FittingTable("\nitem")
     columns: list[list[str]] = []
-    for row in rows:
+    for rows in people:
         for place, heading in enumerate([*(_HEADINGS[mode] for mode in modes), "truth"]):
-            table.add_column(f"{row.participant_id if not place else ''}\n{heading}", justify="right", min_width=_CELL)
-        columns += [_scored(row.modes.get(mode)) for mode in modes]
-        truth = [_MISSING] * 8 if row.truth is None else [str(row.truth[item]) for item in PHQ8Item]
-        columns.append([*truth, _MISSING if row.truth_total is None else str(row.truth_total), ""])
+            table.add_column(f"{'' if place else rows[0].participant_id}\n{heading}", justify="right", min_width=_CELL)
+        by_mode = {row.mode: row for row in rows}
+        columns += [_scored(by_mode.get(mode)) for mode in modes]
+        truth = (rows[0].truth or {}).values()
+        columns.append([*map(str, (*truth, sum(truth))), ""] if truth else [*([_MISSING] * 9), ""])
     styles = {"total": "bold", "MAE": "dim"}
     for name, *cells in zip([*PHQ8Item, "total", "MAE"], *columns, strict=True):
         table.add_row(name, *cells, style=styles.get(name))
     return table
 
 
-def _scored(one: ModeScores | None) -> list[str]:
-    if one is None or one.items is None:
+def _scored(one: JobScores | None) -> list[str]:
+    if one is None or one.scores is None or one.totals is None:
         return [_MISSING] * 10
-    items = [number(one.items[item], 0) for item in PHQ8Item]
-    total = f"{one.lowest_total}-{one.highest_total}" if one.total is None else str(one.total)
-    return [*items, total, _MISSING if one.mae is None else number(one.mae, 2)]
+    items = [number(one.scores[item], 0) for item in PHQ8Item]
+    return [*items, "-".join(map(str, sorted({*one.totals}))), _MISSING if one.mae is None else number(one.mae, 2)]
 
 
 def _notes_of_scores(scores: ScoreTable) -> list[Text]:
     notes = []
-    if (more := len(scores.participants) - _SHOWN) > 0:
+    if (more := len(scores.by_participant) - _SHOWN) > 0:
         notes.append(f"and {more} more participants; --json has all of them")
     if any(mode.median_mae is not None for mode in scores.modes):
         notes.append("median's, mode's: always the median, the most frequent score, of the item in the training split.")
     if any(mode.na_items for mode in scores.modes):
         notes.append("N/A: the model gave no score; a total of two numbers counts N/A as 0 and as 3.")
-    unscored = [
-        f"{row.participant_id} {mode} ({one.status})"
-        for row in scores.participants
-        for mode, one in row.modes.items()
-        if one.items is None
-    ]
-    if unscored:
+    if unscored := [f"{one.participant_id} {one.mode} ({one.status})" for one in scores.scores if one.scores is None]:
         notes.append(f"Not scored: {', '.join(unscored)}.")
-    if untrue := [str(row.participant_id) for row in scores.participants if row.truth is None]:
+    if untrue := [str(person) for person, (one, *_) in scores.by_participant.items() if one.truth is None]:
         notes.append(f"Without ground truth: {', '.join(untrue)}.")
     return [Text("\n".join(notes), style="dim")] if notes else []

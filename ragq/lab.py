@@ -136,14 +136,13 @@ class Run:
         found = self._lab.read(lambda connection: scores_of_run(connection, self.id))
         return [
             {
-                "participant": participant.participant_id,
-                "mode": mode.value,
+                "participant": one.participant_id,
+                "mode": one.mode.value,
                 "item": item.value,
-                "score": None if scored.items is None else scored.items[item],
-                "truth": None if participant.truth is None else participant.truth[item],
+                "score": None if one.scores is None else one.scores[item],
+                "truth": None if one.truth is None else one.truth[item],
             }
-            for participant in found.participants
-            for mode, scored in participant.modes.items()
+            for one in found.scores
             for item in PHQ8Item
         ]
 

@@ -4,15 +4,25 @@ An item without a score is N/A, which is a separate value and never 0. A metric 
 never used instead.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
+from itertools import groupby
+from statistics import fmean
 from typing import Annotated, Any, Final
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import FromReplies, TokenSignals
-from schemas.values.participants import AssessmentMode, EvidenceExtractor, PHQ8Item, SimilarityStatistics
+from schemas.values.participants import (
+    ITEM_SCORES,
+    AssessmentMode,
+    EvidenceExtractor,
+    PHQ8Item,
+    SimilarityStatistics,
+)
 
 
 class Severity(StrEnum):
@@ -219,22 +229,62 @@ class Interval(Value):
 _Score = Annotated[int, Field(ge=0, le=3)]
 
 
+def ground_truth(labels: Mapping[str, Any] | None) -> dict[PHQ8Item, int] | None:
+    """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 invalidates all eight.
+
+    >>> ground_truth({"PHQ8_Sleep": 4}) is None
+    True
+    """
+    items: dict[PHQ8Item, Any] = {item: (labels or {}).get(item.evidence_key) for item in PHQ8Item}
+    is_valid = all(type(score) is int and score in ITEM_SCORES for score in items.values())
+    return items if is_valid else None
+
+
+def item_errors(scores: Mapping[PHQ8Item, int | None] | None, truth: Mapping[PHQ8Item, int] | None) -> list[int]:
+    """|score - truth| of the items that have both."""
+    if scores is None or truth is None:
+        return []
+    return [abs(score - truth[item]) for item, score in scores.items() if score is not None]
+
+
 class JobScores(Value):
-    """The item scores of one participant in one mode."""
+    """The item scores of one participant in one mode, beside the truth."""
 
     run_id: int
     job_id: int
-    mode: AssessmentMode
-    participant_id: int
-    status: JobStatus
-    is_to_score: bool
-    """False where the chain ends before stage `score`."""
-    scores: Annotated[dict[PHQ8Item, _Score | None], Field(min_length=8)] | None = Field(repr=False)
-    """All eight; None until stage `score` is done."""
-    labels: dict[str, Any] | None = Field(repr=False)
-    """The item labels that are stored now, by evidence key; None without any."""
     data_set: str | None = None
     """That of the participant."""
+    participant_id: int
+    mode: AssessmentMode
+    status: JobStatus
+    is_to_score: bool = Field(exclude=True)
+    """False where the chain ends before stage `score`."""
+    scores: Annotated[dict[PHQ8Item, _Score | None], Field(min_length=8)] | None = Field(repr=False)
+    """All eight; None for an item is N/A: the model abstained. None for all: stage `score` is not done."""
+    labels: dict[str, Any] | None = Field(repr=False, exclude=True)
+    """The item labels that are stored now, by evidence key; None without any."""
+
+    @computed_field(repr=False)  # type: ignore[prop-decorator]
+    @cached_property
+    def truth(self) -> dict[PHQ8Item, int] | None:
+        """All eight; None without valid labels."""
+        return ground_truth(self.labels)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def totals(self) -> tuple[int, int] | None:
+        """The bounds of the sum of the items: N/A counted as 0, and as 3."""
+        if self.scores is None:
+            return None
+        low, high = (sum(open_ if score is None else score for score in self.scores.values()) for open_ in (0, 3))
+        return low, high
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def mae(self) -> float | None:
+        """Over the items with a score; None without one or without ground truth."""
+        errors = item_errors(self.scores, self.truth)
+        return fmean(errors) if errors else None
 
 
 class ExperimentStatus(StrEnum):
@@ -270,34 +320,6 @@ class ModeDraws(Value):
     prediction_coverage: dict[str, float | None]
 
 
-class ModeScores(Value):
-    """One participant in one mode."""
-
-    job_id: int
-    status: JobStatus
-    items: dict[PHQ8Item, int | None] | None
-    """All eight; None for an item is N/A: the model abstained. None for all: not scored."""
-    total: int | None
-    """The sum, where all eight items have a score."""
-    lowest_total: int | None
-    """N/A counted as 0; None where the participant is not scored."""
-    highest_total: int | None
-    """N/A counted as 3."""
-    mae: float | None
-    """Over the items with a score; None without one or without ground truth."""
-
-
-class ParticipantRow(Value):
-    """One participant with the truth."""
-
-    participant_id: int
-    truth: dict[PHQ8Item, int] | None
-    """All eight; None without valid labels."""
-    truth_total: int | None
-    modes: dict[AssessmentMode, ModeScores]
-    """A mode that the participant was not submitted in is absent."""
-
-
 class ModeSummary(Value):
     """One mode over all participants of the run."""
 
@@ -326,9 +348,12 @@ class ScoreTable(Value):
     """A participant run."""
 
     run_id: int
-    data_set: str | None
-    """Whose participants they are."""
     modes: tuple[ModeSummary, ...]
     """Few-shot first."""
-    participants: tuple[ParticipantRow, ...] = Field(repr=False)
-    """Ascending by number."""
+    scores: tuple[JobScores, ...] = Field(repr=False)
+    """Ascending by participant, few-shot first."""
+
+    @property
+    def by_participant(self) -> dict[int, list[JobScores]]:
+        """The modes that each was submitted in."""
+        return {number: [*of_one] for number, of_one in groupby(self.scores, key=lambda one: one.participant_id)}

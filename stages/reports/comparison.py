@@ -11,14 +11,14 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.reports import RankingStage
 from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
-from schemas.values.scoring import Interval
+from schemas.values.scoring import Interval, ground_truth
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics
 from stages.metrics.selective import areas, measure_names
 from stages.reports.costs import tokens_by_job
 from stages.reports.report import common_measures, measures_of
-from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics
+from stages.reports.results import cohort_of_jobs, headline_metrics
 from stages.reports.retrieval import chunk_rankings, judged_queries, measured
 from stages.reports.words import notices
 

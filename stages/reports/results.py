@@ -11,10 +11,10 @@ import numpy as np
 
 from schemas.errors import FailureCategory, FailureSeverity
 from schemas.values.differences import Measures
-from schemas.values.participants import ITEM_SCORES, ITEMS_BY_KEY, AssessmentMode, PHQ8Item
+from schemas.values.participants import ITEMS_BY_KEY, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
 from schemas.values.runs import FailedAttempt, FailureCounts, FailureList, FailureSummary, ReportedFailure, ScoredJob
-from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Subject
+from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Subject, ground_truth, item_errors
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
     Cohort,
@@ -34,17 +34,6 @@ from stages.metrics.scores import (
     total_metrics,
     total_rates,
 )
-
-
-def ground_truth(labels: Mapping[str, Any] | None) -> dict[PHQ8Item, int] | None:
-    """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 invalidates all eight.
-
-    >>> ground_truth({"PHQ8_Sleep": 4}) is None
-    True
-    """
-    items: dict[PHQ8Item, Any] = {item: (labels or {}).get(item.evidence_key) for item in PHQ8Item}
-    is_valid = all(type(score) is int and score in ITEM_SCORES for score in items.values())
-    return items if is_valid else None
 
 
 def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResult:
@@ -190,13 +179,6 @@ def draws_of(siblings: Sequence[Draw]) -> tuple[ModeDraws, ...]:
         for mode, draws in by_mode.items()
         if draws
     )
-
-
-def item_errors(scores: Mapping[PHQ8Item, int | None] | None, truth: Mapping[PHQ8Item, int] | None) -> list[int]:
-    """|score - truth| of the items that have both."""
-    if scores is None or truth is None:
-        return []
-    return [abs(score - truth[item]) for item, score in scores.items() if score is not None]
 
 
 def _spread(values: Iterable[float | None]) -> dict[str, float | None]:

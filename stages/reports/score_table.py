@@ -4,8 +4,6 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import StringIO
-from itertools import groupby
-from operator import attrgetter
 from statistics import fmean
 from typing import Any
 
@@ -18,31 +16,21 @@ from schemas.values.scoring import (
     Interval,
     ItemScore,
     JobScores,
-    ModeScores,
     ModeSummary,
-    ParticipantRow,
     ScoreTable,
     Subject,
+    item_errors,
 )
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together
-from stages.participants.score_reply import totals_of
-from stages.reports.results import ground_truth, item_errors
 from stages.reports.words import bounds, number
-
-_COLUMNS = (AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT)
 
 
 def score_table(run_id: int, jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> ScoreTable:
     """The table of a run: what is not scored or has no truth is None, never 0. `baseline` is that of its request."""
-    by = attrgetter("participant_id")
-    ordered = sorted(jobs, key=by)
-    return ScoreTable(
-        run_id=run_id,
-        data_set=ordered[-1].data_set if ordered else None,
-        modes=tuple(reversed(mode_summaries(ordered, baseline))),
-        participants=tuple(_row(participant_id, [*of_one]) for participant_id, of_one in groupby(ordered, by)),
-    )
+    modes = tuple(reversed(AssessmentMode))
+    ordered = sorted(jobs, key=lambda job: (job.participant_id, modes.index(job.mode)))
+    return ScoreTable(run_id=run_id, modes=tuple(reversed(mode_summaries(ordered, baseline))), scores=tuple(ordered))
 
 
 def mode_summaries(jobs: Sequence[JobScores], baseline: Mapping[str, Any] | None = None) -> tuple[ModeSummary, ...]:
@@ -51,35 +39,9 @@ def mode_summaries(jobs: Sequence[JobScores], baseline: Mapping[str, Any] | None
     return tuple(_summary(mode, of_mode, baseline or {}) for mode, of_mode in by_mode.items() if of_mode)
 
 
-def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
-    truth = ground_truth(jobs[0].labels)
-    by_mode = {job.mode: job for job in jobs}
-    return ParticipantRow(
-        participant_id=participant_id,
-        truth=truth,
-        truth_total=None if truth is None else sum(truth.values()),
-        modes={mode: _scores(by_mode[mode], truth) for mode in _COLUMNS if mode in by_mode},
-    )
-
-
-def _scores(job: JobScores, truth: Mapping[PHQ8Item, int] | None) -> ModeScores:
-    totals = None if job.scores is None else totals_of(job.scores.values())
-    lowest, highest = (None, None) if totals is None else (totals.minimum, totals.maximum)
-    errors = item_errors(job.scores, truth)
-    return ModeScores(
-        job_id=job.job_id,
-        status=job.status,
-        items=job.scores,
-        total=lowest if lowest == highest else None,
-        lowest_total=lowest,
-        highest_total=highest,
-        mae=fmean(errors) if errors else None,
-    )
-
-
 def _summary(mode: AssessmentMode, jobs: Sequence[JobScores], baseline: Mapping[str, Any]) -> ModeSummary:
     scored = [job.scores for job in jobs if job.scores is not None]
-    errors = [found for job in jobs if (found := item_errors(job.scores, ground_truth(job.labels)))]
+    errors = [found for job in jobs if (found := item_errors(job.scores, job.truth))]
     compared = [error for of_one in errors for error in of_one]
     return ModeSummary(
         mode=mode,
@@ -111,7 +73,7 @@ def _mae_of(fixed: Mapping[str, int] | None, jobs: Iterable[JobScores]) -> float
         scores = {
             item: None if score is None else fixed[item.evidence_key] for item, score in (job.scores or {}).items()
         }
-        errors += item_errors(scores, ground_truth(job.labels))
+        errors += item_errors(scores, job.truth)
     return fmean(errors) if errors else None
 
 
@@ -195,15 +157,14 @@ def score_csv(table: ScoreTable) -> str:
     written = StringIO()
     writer = csv.writer(written)
     writer.writerow(COLUMNS)
-    for row in table.participants:
-        truth = [(row.truth or {}).get(item) for item in PHQ8Item]
-        for mode, one in row.modes.items():
-            scores = [(one.items or {}).get(item) for item in PHQ8Item]
-            writer.writerow(
-                (
-                    *(f"r{table.run_id}", table.data_set, row.participant_id),
-                    *(mode.value, f"j{one.job_id}", one.status.value),
-                    *(*scores, one.total, one.lowest_total, one.highest_total, one.mae, *truth, row.truth_total),
-                )
+    for one in table.scores:
+        scores, truth = ([(of or {}).get(item) for item in PHQ8Item] for of in (one.scores, one.truth))
+        low, high = one.totals or (None, None)
+        writer.writerow(
+            (
+                *(f"r{one.run_id}", one.data_set, one.participant_id, one.mode.value, f"j{one.job_id}"),
+                *(one.status.value, *scores, low if low == high else None, low, high, one.mae),
+                *(*truth, None if one.truth is None else sum(one.truth.values())),
             )
+        )
     return written.getvalue()

@@ -149,9 +149,9 @@ async def test_the_scores_of_a_run_are_beside_the_truth(client: httpx.AsyncClien
     found = (await client.get(f"/runs/{scored}/scores")).json()
     other = await client.get(f"/runs/{query.run_id}/scores")
 
-    (first, *_) = found["participants"]
+    (first, *_) = found["scores"]
     assert (found["run_id"], first["participant_id"], first["truth"]["NoInterest"]) == (scored, 316, 1)
-    assert first["modes"]["zero_shot"]["items"]["NoInterest"] == 2
+    assert (first["mode"], first["scores"]["NoInterest"]) == ("few_shot", 1)
     assert (other.status_code, "scores no participants" in other.json()["detail"]) == (409, True)
 
 
