@@ -17,7 +17,7 @@ _LISTED = 20
 
 
 def draw_sheets(sheets: Iterable[Sheet]) -> None:
-    """Print results: their tables but those that a page alone has room for."""
+    """Print results."""
     draw(*map(sheet_drawing, sheets))
 
 
@@ -30,10 +30,10 @@ def sheet_drawing(sheet: Sheet) -> Drawing:
     ]
     parts: list[Drawing] = [Group(*head)]
     for part in sheet.parts:
-        if not isinstance(part, Table):
-            parts.append(Text(part.words, style="yellow" if part.is_notice else ""))
-        elif part.place != "page":
+        if isinstance(part, Table):
             parts.append(_drawing(part))
+        else:
+            parts.append(Text(part.words, style="yellow" if part.is_notice else ""))
     if sheet.cost:
         parts.append(Group(Text("Cost", style="bold"), *(Text(f"  {words}") for words in sheet.cost)))
     if sheet.origin:

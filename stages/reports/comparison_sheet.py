@@ -96,7 +96,7 @@ def _pair(found: Comparison, metrics: Collection[str]) -> Table:
     columns = (*(["ranking", "measure"] if has_rankings else ["metric"]), before, after, "difference")
     caption = f"Difference of {after} from {before}"
     texts = ("measure",) if has_rankings else ()
-    return Table(caption, (*columns, SUBJECTS[found.kind]), tuple(rows), texts=texts, place="paper")
+    return Table(caption, (*columns, SUBJECTS[found.kind]), tuple(rows), texts=texts, is_for_papers=True)
 
 
 def _measure(found: Comparison, name: str) -> Table:
@@ -113,7 +113,7 @@ def _measure(found: Comparison, name: str) -> Table:
         rows.append((compared, settings, Figure(one.value), Figure(one.delta), corrected.bounds, one.subjects))
         clear += [run.run_id] if corrected.is_clear else []
     columns = ("run", "settings", "value", "difference", "corrected", SUBJECTS[found.kind])
-    return Table(name, columns, tuple(rows), texts=("settings",), place="paper", chosen=tuple(clear))
+    return Table(name, columns, tuple(rows), texts=("settings",), is_for_papers=True, chosen=tuple(clear))
 
 
 def _settings(found: Comparison, names: Sequence[str]) -> Iterator[Table]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from schemas.errors import Refused
-from schemas.settings.base import value_in_words
 from schemas.settings.profiles import changed_in_words, changed_settings
 from schemas.values.costs import Prices
 from schemas.values.differences import Measures, RetrievalMeasures
@@ -246,7 +245,7 @@ def report_sheet(report: Report) -> Sheet:
         ),
         notices=run.notices,
         parts=(
-            by_column("Results", "metric", results, place="paper"),
+            by_column("Results", "metric", results, is_for_papers=True),
             *map(Remark, (*_exclusions(report), *baseline_remarks(report))),
             *_predictions(report),
             _items(report),
@@ -257,8 +256,6 @@ def report_sheet(report: Report) -> Sheet:
             *telemetry_tables({one.results.mode: one.telemetry for one in report.experiments}),
             *failure_tables(report.failures.by_category),
             _times(report),
-            *_participants(report),
-            settings_table(report.settings),
         ),
         cost=tuple(cost_words(report.timings.cost)),
         origin=tuple(origin_words(run.origin)),
@@ -282,19 +279,6 @@ def telemetry_tables(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> lis
     )
     columns, texts = ("stage", "mode", "outputs", "repairs", "asked again", "cut texts"), ("mode", "repairs")
     return [Table("Repaired and repeated replies", columns, rows, texts=(*texts, "asked again"))] if rows else []
-
-
-def settings_table(settings: Mapping[str, SettingValue]) -> Table:
-    """Every setting, and where it came from."""
-    return Table(
-        f"All {len(settings)} settings",
-        ("setting", "value", "from"),
-        tuple((name, value_in_words(one.value), one.source) for name, one in settings.items()),
-        texts=("value", "from"),
-        place="page",
-        chosen=tuple(name for name, one in settings.items() if one.source != "default"),
-        is_listing=True,
-    )
 
 
 def _metrics(experiment: Experiment) -> dict[str, Cell]:
@@ -363,7 +347,7 @@ def _predictions(report: Report) -> Iterator[Table]:
             columns[one.results.mode.value] = {"participants": found.predicted, **figures}
         is_chosen = measures.prediction_mode == mode
         if predicted or is_chosen:
-            yield by_column(caption, "metric", columns, place="paper" if is_chosen else "screen")
+            yield by_column(caption, "metric", columns, is_for_papers=is_chosen)
 
 
 def _items(report: Report) -> Table:
@@ -376,7 +360,7 @@ def _items(report: Report) -> Table:
         for name, baseline in zip(("median's", "mode's"), by_name(one.baselines).values(), strict=False):
             columns[f"{mode} {name}"] = {item: Figure(found.value) for item, found in baseline.per_item.items()}
     notes = ("n: participants with a score for the item.",)
-    return by_column("Mean absolute error per item", "item", columns, notes=notes, place="paper")
+    return by_column("Mean absolute error per item", "item", columns, notes=notes, is_for_papers=True)
 
 
 def _risks(report: Report) -> Table:
@@ -387,7 +371,7 @@ def _risks(report: Report) -> Table:
         for one in report.experiments
     }
     notes = ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.",)
-    return by_column("Selective risk", "coverage", columns, notes=notes, place="paper")
+    return by_column("Selective risk", "coverage", columns, notes=notes, is_for_papers=True)
 
 
 def _confidences(report: Report) -> Table:
@@ -460,27 +444,3 @@ def _references(report: Report) -> Iterator[Table]:
                 ("item", "untagged", "retrieved", *(name.replace("_", " ") for name in filters), "shown"),
                 tuple((name, *numbers) for name, numbers in counts.items()),
             )
-
-
-def _participants(report: Report) -> Iterator[Table]:
-    for one in report.experiments:
-        rows: list[tuple[Cell, ...]] = []
-        for subject in one.results.results:
-            predicted, truth = subject.predicted_items, subject.ground_truth_items
-            total = "" if subject.totals is None else f"{subject.totals.minimum}–{subject.totals.maximum}"
-            rows.append(
-                (
-                    str(subject.participant_id),
-                    *(
-                        ("" if predicted is None else "N/A" if predicted[item] is None else str(predicted[item]))
-                        + ("" if truth is None else f"/{truth[item]}")
-                        for item in PHQ8Item
-                    ),
-                    *(total, "" if subject.ground_truth_total is None else subject.ground_truth_total),
-                    *(Figure(subject.mae_available), subject.error or ""),
-                )
-            )
-        columns = ("participant", *PHQ8Item, "total", "truth", "MAE", "error")
-        note = "Each item as score/truth."
-        caption = f"Participants, {one.results.mode.value}"
-        yield Table(caption, columns, tuple(rows), (note,), texts=("error",), place="page", is_listing=True)

@@ -19,7 +19,7 @@ from schemas.values.reports import (
 from stages.metrics.bootstrap import mean_intervals, share_interval
 from stages.metrics.selective import measure_names, measure_rankings
 from stages.reports.costs import cost_words, run_timings, telemetry
-from stages.reports.report import distinct, failure_tables, run_metadata, settings_table, telemetry_tables
+from stages.reports.report import distinct, failure_tables, run_metadata, telemetry_tables
 from stages.reports.tables import Figure, Remark, Sheet, Table
 from stages.reports.words import counts_in_words, origin_words
 
@@ -235,22 +235,7 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
             )
             for one in report.stages
         ),
-        place="paper",
-    )
-    stages = tuple(one.stage for one in report.stages)
-    queries = Table(
-        f"Queries, {names[0]}",
-        ("query", "job", "state", "relevant", *(stage.value for stage in stages)),
-        tuple(
-            (
-                *(one.query, one.job, one.status.value, one.relevant),
-                *(Figure(one.stages[stage][names[0]]) if stage in one.stages else "" for stage in stages),
-            )
-            for one in report.queries
-        ),
-        texts=("job", "state"),
-        place="page",
-        is_listing=True,
+        is_for_papers=True,
     )
     times = Table(
         "Time",
@@ -273,11 +258,9 @@ def retrieval_sheet(report: RetrievalReport) -> Sheet:
         parts=(
             *([rankings] if report.stages else [Remark(nothing)]),
             *(Remark(words, is_notice=False) for words in (*remarks(report.counts), *validator)),
-            *([queries] if report.stages else []),
             times,
             *telemetry_tables({"answer": report.telemetry}),
             *failure_tables(report.failures),
-            settings_table(report.settings),
         ),
         cost=tuple(cost_words(report.timings.cost)),
         origin=tuple(origin_words(run.origin)),

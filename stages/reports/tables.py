@@ -84,9 +84,6 @@ class State(NamedTuple):
 
 Cell: TypeAlias = str | int | Figure | Ref | Moment | State
 
-Place = Literal["paper", "screen", "page"]
-"""Where a table is drawn: everywhere; on screens, pages and as CSV; or on pages alone."""
-
 
 class Table(NamedTuple):
     """Rows of cells, and what has to be known to read them. All texts are plain: whoever draws them escapes them."""
@@ -97,7 +94,8 @@ class Table(NamedTuple):
     notes: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     """Columns of words; the first is one, the others are figures."""
-    place: Place = "screen"
+    is_for_papers: bool = False
+    """LaTeX and Markdown have it too."""
     chosen: tuple[str, ...] = ()
     """Rows to emphasise, by their first cell."""
     is_listing: bool = False
@@ -143,7 +141,7 @@ def paper_tables(sheet: Sheet) -> list[Table]:
     return [
         table._replace(caption=f"{table.caption}, {sheet.title}", notes=(*table.notes, *notes))
         for table in sheet.tables
-        if table.place == "paper"
+        if table.is_for_papers
     ]
 
 
@@ -162,19 +160,18 @@ _COLUMNS = (
 
 def as_csv(sheets: Iterable[Sheet]) -> str:
     """Strict CSV (RFC 4180), a number a row with all its digits, and with the notices and the origin of its result. A
-    cell is empty where there is no number. Tables that a page alone has room for are left out."""
+    cell is empty where there is no number."""
     written = StringIO()
     writer = csv.writer(written)
     writer.writerow(_COLUMNS)
     for sheet in sheets:
         caveats = " ".join((*sheet.notices, *(one.words for one in sheet.parts if isinstance(one, Remark))))
         for table in sheet.tables:
-            if table.place != "page":
-                for row in table.rows:
-                    for column, cell in zip(table.columns[1:], row[1:], strict=True):
-                        for numbers in _numbers(cell):
-                            found = sheet.title, table.caption, str(row[0]), column, *numbers
-                            writer.writerow((*found, caveats, " ".join(sheet.origin)))
+            for row in table.rows:
+                for column, cell in zip(table.columns[1:], row[1:], strict=True):
+                    for numbers in _numbers(cell):
+                        found = sheet.title, table.caption, str(row[0]), column, *numbers
+                        writer.writerow((*found, caveats, " ".join(sheet.origin)))
     return written.getvalue()
 
 

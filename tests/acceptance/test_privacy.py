@@ -30,7 +30,7 @@ SHOWN = {
     "queue": ['"subject": "316"'],
     "commands": ["ragq.validate"],
     "printed": ["The model's reply cannot be used"],
-    "page": ["Participants, few_shot"],
+    "page": ["Mean absolute error per item"],
     "logs": ["stage_failed", "builtins.RuntimeError"],
     "monitor": ["ragq.validate", "FAILURE"],
 }

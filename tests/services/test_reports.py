@@ -48,14 +48,14 @@ def test_the_page_is_well_formed_loads_nothing_and_has_no_text_of_a_subject() ->
     assert text.count("<svg") == 3
     ids = re.findall(r"\sid=([\"'].*?[\"'])", text)
     assert ids and len(ids) == len(set(ids))
-    for words in ("Risk over coverage, with 95 % intervals", "MODEL_JUDGE_MODEL", "scoring_llm_timeout", "empty"):
+    for words in ("Risk over coverage, with 95 % intervals", "scoring_llm_timeout"):
         assert words in found
     assert re.findall(r"https?:|//[a-z]|src=|@import|<link|<script", text) == []
     assert set(re.findall(r"url\((.)", text)) <= {"#"}
     # Where nothing is resampled it says so, and has no bounds.
     assert "2 evaluated participants: too few for an interval" in text
     assert re.findall(r"\[-?\d+\.\d+, -?\d+\.\d+\]", text) == []
-    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 3
+    assert "MODEL_JUDGE_MODEL=&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert not [words for words in (HOSTILE, "words of a participant", "why that is") if words in text]
 
 
