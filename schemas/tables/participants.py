@@ -46,7 +46,7 @@ class ReferenceIndexTable(IndexIdentity, columns.Row, table=True):  # type: igno
     id: int = columns.serial()
     identity: str
     """A hash over what makes two indexes of a name different: model, data set, split, transcript variant, chunks."""
-    run_id: int | None = columns.reference("run.id", deleted=None)
+    run_id: int | None = columns.reference("run.id", deleted="SET NULL")
     """None for an index that was imported from files."""
     variant: TranscriptVariant = columns.text("unknown")
     model_dtypes: list[str] = columns.array(default="{}")

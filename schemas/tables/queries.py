@@ -47,8 +47,8 @@ class QueryResultTable(columns.Row, table=True):
 
     id: int = columns.serial()
     query_id: int = columns.reference("queries.id", index=True)
-    attempt_id: int | None = columns.reference("stage_attempt.id", index=True)
-    """The attempt of `generate` that stored it."""
+    attempt_id: int | None = columns.reference("stage_attempt.id", deleted="SET NULL", index=True)
+    """The attempt of `generate` that stored it; null when that was deleted and the question goes on in another run."""
     response_text: str = columns.text()
     origin: str
     model: str | None

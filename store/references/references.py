@@ -101,7 +101,9 @@ CURRENT = (
 
 
 async def plan(connection: Connection, run_id: int | None, index: IndexSource, evidence: str | None = None) -> int:
-    """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
+    """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id. What was planned
+    by runs that are deleted goes."""
+    await rows.delete(connection, "reference_index", run_id=None, published_at=None)
     values = dict(index) | {"evidence": evidence, "identity": identity(index, evidence)}
     return await rows.insert(connection, "reference_index", run_id=run_id, **values)
 

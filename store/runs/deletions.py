@@ -18,7 +18,8 @@ SELECT DISTINCT u.call_id FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id
 WHERE a.job_id = ANY($1::bigint[])
 """
 
-# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
+# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs. The answers
+# to a question that continued in another run stay, as published indexes do.
 DELETE_JOBS = """
 WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind)
 SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
@@ -65,12 +66,7 @@ LOCK_OPEN_JOBS = f"""
 SELECT id, run_id FROM job WHERE id = ANY($1::bigint[]) AND status IN {jobs.OPEN_JOBS} ORDER BY id FOR UPDATE
 """
 
-# A question that continued in another run keeps its answers, and the way to what was there before this run.
-KEEP_ANSWERS = """
-UPDATE results AS r SET attempt_id = NULL FROM stage_attempt AS a, queries AS q
-WHERE a.id = r.attempt_id AND a.job_id = ANY($1::bigint[]) AND q.id = r.query_id AND q.job_id <> ALL($1::bigint[])
-"""
-
+# A question that continued in another run keeps the way to what was there before this run.
 BRIDGE = """
 UPDATE job AS later
 SET inputs = (later.inputs - 'moved_from') || jsonb_strip_nulls(
@@ -80,11 +76,6 @@ FROM job AS former
 WHERE former.id = ANY($1::bigint[]) AND later.kind = 'query' AND later.id <> ALL($1::bigint[])
   AND (later.inputs ->> 'moved_from')::bigint = former.id
 """
-
-# Published indexes are what few-shot runs search; a version that was never published is of no use without its run.
-DROP_PLANS = "DELETE FROM reference_index WHERE run_id = $1 AND published_at IS NULL"
-
-KEEP_INDEXES = "UPDATE reference_index SET run_id = NULL WHERE run_id = $1"
 
 
 class DeletedRun(Value):
@@ -134,14 +125,11 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         gone = await connection.fetch(JOBS, run_id)
         job_ids = [job["id"] for job in gone]
         await refuse_active(connection, run_id, job_ids)
-        await connection.execute(KEEP_ANSWERS, job_ids)
         await connection.execute(BRIDGE, job_ids)
         deleted, kept = await delete_jobs(connection, job_ids)
         for job in gone:
             if job["run_id"] != run_id:
                 await leave_run(connection, job["run_id"], job["id"])
-        await connection.execute(DROP_PLANS, run_id)
-        await connection.execute(KEEP_INDEXES, run_id)
         await rows.delete(connection, "run", id=run_id)
     jobs_of_run = sum(job["run_id"] == run_id for job in gone)
     return DeletedRun(run_id=run_id, jobs=jobs_of_run, calls=deleted, kept_calls=kept)
