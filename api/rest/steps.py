@@ -35,6 +35,7 @@ from store.questions import queries
 from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
+from store.runs.edits import set_inputs
 
 
 class OfQuestion(Reply):
@@ -339,7 +340,7 @@ async def show_prompt(
     async with ctx.database.connection() as connection:
         query = await queries.get(connection, query_id)
         shown = await edits.preview(connection, query, preset=config_preset, top_n=top_n)
-        await queries.show(connection, query.job_id, shown.top_n)
+        await set_inputs(connection, query.job_id, shown=shown.top_n)
     about = {"query_id": query.id, "original_query": query.original_query, "context_count": len(shown.sources)}
     return PromptReply(**vars(shown), **about)
 

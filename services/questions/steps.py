@@ -222,7 +222,7 @@ async def run_stages(
             )
         if not to.is_same:
             query = await move(connection, query, to, chain=chain, first=first)
-        await queries.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)
+        await edits.set_inputs(connection, query.job_id, top_n=top_n, light_model=use_light_model or None)
         await edits.set_stages(connection, query.job_id, chain)
         await edits.redo(connection, query.job_id, first)
         await backlog.hasten(connection, [query.job_id])

@@ -336,14 +336,6 @@ SELECT EXISTS (
 )
 """
 
-# What is not asked for is not among the inputs.
-ASK_FOR = """
-UPDATE job SET inputs = (inputs - '{top_n,light_model}'::text[]) || jsonb_strip_nulls(
-    jsonb_build_object('top_n', $2::integer, 'light_model', nullif($3::boolean, false))
-)
-WHERE id = $1
-"""
-
 
 async def has_searched(connection: Connection, job_id: int) -> bool:
     """Whether a search was ever stored for the question that a job answers, by it or by a job that it moved from."""
@@ -354,19 +346,6 @@ async def hold(connection: Connection, query_id: int) -> StoredQuery:
     """The question as it is now, held until the transaction ends. Raises MissingError."""
     await connection.execute("SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE", query_id)
     return await get(connection, query_id)
-
-
-async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, light_model: bool) -> None:
-    """Set how many sources the next prompt shows, where None leaves it to the preset, and which model is asked. That is
-    the light model, which expands and answers from now on, or the model of all questions."""
-    await connection.execute(ASK_FOR, job_id, top_n, light_model)
-
-
-async def show(connection: Connection, job_id: int, top_n: int) -> None:
-    """Note how many sources the prompt has that was shown last."""
-    await connection.execute(
-        "UPDATE job SET inputs = inputs || jsonb_build_object('shown', $2::integer) WHERE id = $1", job_id, top_n
-    )
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:

@@ -84,6 +84,8 @@ LEFT JOIN stage_attempt AS a ON a.job_id = $1 AND a.stage = s.stage
 GROUP BY s.stage, s.queue, s.ordinal
 """
 
+INPUTS = "UPDATE job SET inputs = (inputs - $2::text[]) || jsonb_strip_nulls($3::jsonb) WHERE id = $1"
+
 SUBMITTED = "SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1"
 
 
@@ -124,6 +126,11 @@ async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> No
         inputs = {"by": MANUAL, "from": {"job": old["job_id"], "attempt": old["number"]}}
         copy = await _put(connection, job_id, old["stage"], inputs, old["output"], old["output_hash"])
         await connection.execute(SAME_VECTORS, attempt_id, copy)
+
+
+async def set_inputs(connection: Connection, job_id: int, **inputs: Any) -> None:
+    """Change inputs of a job; those that are None are removed. What they invalidate is the caller's to repeat."""
+    await connection.execute(INPUTS, job_id, list(inputs), json.dumps(inputs))
 
 
 async def redo(connection: Connection, job_id: int, stage: str) -> None:
