@@ -19,6 +19,7 @@ from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, named_split
 from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
+from store.runs import runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -46,7 +47,7 @@ async def build_references(
     if index is not None and index.replaced_at is not None:
         submitted = await submit_run(database, planned, always_new=True)
     if allow_partial:
-        await database.once(index_runs.allow_partial, submitted.run_id)
+        await database.once(runs.allow_partial, submitted.run_id)
     return submitted
 
 

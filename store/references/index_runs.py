@@ -14,11 +14,10 @@ from stages.models import first_unlike
 from store import rows
 from store.database import Connection
 from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
+from store.runs import jobs
 from store.runs.chain import content_hash
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
-
-ALLOW_PARTIAL = """UPDATE run SET request = request || '{"allow_partial": true}' WHERE id = $1"""
 
 # One job after the other looks, so that of those that end at the same moment exactly one publishes.
 LOCK = "SELECT coalesce((request ->> 'allow_partial')::boolean, false) FROM run WHERE id = $1 FOR NO KEY UPDATE"
@@ -103,20 +102,6 @@ SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null')
 FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
 """
 
-# Two reapers choose the same job, and the second finds its stage no longer done.
-PUBLISH_AGAIN = f"""
-WITH due AS ({DUE}), ready AS (
-    UPDATE stage_run AS s
-    SET status = 'ready', interruptions = 0, retries = 0, enq_at = NULL, enq_n = 0, not_before = NULL,
-        finished_at = NULL
-    FROM due WHERE s.job_id = due.job_id AND s.stage = 'publish' AND s.status = 'done'
-    RETURNING s.job_id
-)
-UPDATE job SET status = 'waiting', finished_at = NULL
-FROM ready WHERE job.id = ready.job_id AND job.status = 'succeeded'
-RETURNING job.id
-"""
-
 
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
@@ -127,11 +112,6 @@ async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
 async def cut_chunks(connection: Connection, run_id: int) -> int:
     """How many chunks of a run were cut at the length that the embedder reads."""
     return int(await connection.fetchval(CUT_CHUNKS, run_id))
-
-
-async def allow_partial(connection: Connection, run_id: int) -> None:
-    """Allow a run to publish without the participants whose jobs fail, from now on."""
-    await connection.execute(ALLOW_PARTIAL, run_id)
 
 
 async def publish_when_complete(connection: Connection, run_id: int) -> bool:
@@ -185,7 +165,8 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
 
 async def publish_again(connection: Connection) -> list[int]:
     """Make the `publish` of one job ready in every run whose publication is due. Those jobs."""
-    return [row["id"] for row in await connection.fetch(PUBLISH_AGAIN, None)]
+    due = [row["job_id"] for row in await connection.fetch(DUE, None)]
+    return await jobs.repeat(connection, due, "publish") if due else []
 
 
 CHUNK = """

@@ -205,6 +205,20 @@ WITH again AS (
 SELECT id FROM again
 """
 
+# Two reapers choose the same job, and the second finds its stage no longer done.
+REPEAT = """
+WITH ready AS (
+    UPDATE stage_run
+    SET status = 'ready', interruptions = 0, retries = 0, enq_at = NULL, enq_n = 0, not_before = NULL,
+        finished_at = NULL
+    WHERE job_id = ANY($1::bigint[]) AND stage = $2 AND status = 'done'
+    RETURNING job_id
+)
+UPDATE job SET status = 'waiting', finished_at = NULL
+FROM ready WHERE job.id = ready.job_id AND job.status = 'succeeded'
+RETURNING job.id
+"""
+
 HOLD = """
 UPDATE job
 SET status = $3::text, note = $4, finished_at = CASE WHEN $3::text = 'cancelled' THEN now() END
@@ -256,6 +270,11 @@ async def hold(
 async def resume(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Resume paused jobs. Returns those jobs."""
     return await _change(connection, RESUME, Target(run_id, job_id), (JobStatus.PAUSED,))
+
+
+async def repeat(connection: Connection, job_ids: Sequence[int], last_stage: str) -> list[int]:
+    """Make jobs that have succeeded repeat their last stage. Returns those that do."""
+    return [row["id"] for row in await connection.fetch(REPEAT, list(job_ids), last_stage)]
 
 
 async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:

@@ -336,6 +336,12 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
         ) from None
 
 
+async def allow_partial(connection: Connection, run_id: int) -> None:
+    """Allow a run to publish an index without the participants whose jobs fail, from now on."""
+    allowed = rows.Sql("""request || '{"allow_partial": true}'""")
+    await rows.update(connection, "run", {"id": run_id}, request=allowed)
+
+
 async def annotate(connection: Connection, run_id: int, note: str | None) -> None:
     """Store what people note about a run, or remove it."""
     await rows.update(connection, "run", {"id": run_id}, note=note)

@@ -34,7 +34,7 @@ async def planned(connection: Connection, *participants: int, may_be_partial: bo
     stored = await runs.store(connection, index_run(*participants), always_new=True)
     await references.plan(connection, stored.run_id, PLAN)
     if may_be_partial:
-        await index_runs.allow_partial(connection, stored.run_id)
+        await runs.allow_partial(connection, stored.run_id)
     return stored.run_id, stored.job_ids
 
 
@@ -213,7 +213,7 @@ async def test_without_permission_nothing_is_due(connection: Connection) -> None
     assert not await references.is_publication_due(connection, run_id)
     assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
 
-    await index_runs.allow_partial(connection, run_id)
+    await runs.allow_partial(connection, run_id)
     assert await index_runs.publish_again(connection) == [good]
 
 

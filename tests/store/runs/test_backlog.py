@@ -9,7 +9,7 @@ import pytest
 
 from schemas.values.runs import RunLimits, RunLimitState
 from store.database import Connection, Database
-from store.references import index_runs
+from store.references import references
 from store.runs import backlog, jobs, overviews, runs, stages
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, claimed
@@ -143,7 +143,7 @@ STATEMENTS: dict[str, tuple[str, Sequence[Any]]] = {
     "set aside": (backlog.SET_ASIDE, ()),
     "taken back": (backlog.LOST, (list(range(1, 21)),)),
     "expired": (stages.EXPIRED, (None,)),
-    "publications": (index_runs.PUBLISH_AGAIN, (None,)),
+    "publications": (references.DUE, (None,)),
     "leases": (runs.LEASES, (6.0,)),
     "messages": (runs.MESSAGES, ()),
     "retries": (runs.RETRIES, (60.0,)),
