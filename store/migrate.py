@@ -1,7 +1,6 @@
 """Brings a database to the newest revision. The same code serves `ragq db migrate`, `ragq up` and the tests."""
 
 import asyncio
-import json
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.resources import files
@@ -18,8 +17,6 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from schemas.errors import StackError
-from schemas.settings.preset import ORIGINAL, Preset
-from stages.queries.templates import RULES, default_template
 from store.database import Connection, Database, asyncpg_url
 from store.questions import presets
 
@@ -67,7 +64,7 @@ def check(database_url: str) -> None:
 
 async def _seed(database_url: str) -> None:
     async with Database(database_url, pool_size=1) as database, database.connection() as connection:
-        await seed(connection)
+        await presets.seed(connection)
 
 
 def _config() -> Config:
@@ -134,40 +131,6 @@ def newest_revision() -> str | None:
 
 def _scripts() -> ScriptDirectory:
     return ScriptDirectory(str(files("migrations")))
-
-
-PRESETS: Final = {
-    "Balanced": ("Works of every length; found by measuring", Preset()),
-    "Original": ("The original pipeline to the letter", Preset().changed(ORIGINAL, origin="preset Original")),
-}
-"""What each is for, and its values. The first becomes the default preset."""
-
-SEEDED_TABLES: Final = ("rag_config", "prompt_templates", "prompt_meta")
-
-FIRST_VERSION = """
-INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
-SELECT $1::text, 1, $2, $3, true WHERE NOT EXISTS (SELECT FROM prompt_templates WHERE function_tag = $1::text)
-ON CONFLICT DO NOTHING
-"""
-
-VARIABLES = """
-INSERT INTO prompt_meta AS m (function_tag, variables) VALUES ($1, $2)
-ON CONFLICT (function_tag) DO UPDATE SET variables = excluded.variables, updated_at = now()
-WHERE m.variables IS DISTINCT FROM excluded.variables
-"""
-
-
-async def seed(connection: Connection) -> None:
-    """Store the presets where there is none at all, and version 1 of each template that has no version. What is there
-    is left alone, so that running it again changes nothing; only the descriptions of the placeholders follow the
-    code."""
-    if not await connection.fetchval("SELECT EXISTS (SELECT FROM rag_config)"):
-        for name, (description, preset) in PRESETS.items():
-            await connection.execute(presets.CREATE, name, description, json.dumps(preset.model_dump()))
-    for tag, rules in RULES.items():
-        described = [{"variable_name": name, "variable_description": words} for name, words in rules.variables.items()]
-        await connection.execute(FIRST_VERSION, tag, rules.title, default_template(tag))
-        await connection.execute(VARIABLES, tag, json.dumps(described))
 
 
 NEEDED_PGVECTOR: Final = "0.8.0"

@@ -22,7 +22,7 @@ from services.questions.submission import choose_models, with_chosen_models
 from store import migrate
 from store.corpora import corpora, works
 from store.corpora.corpora import corpus_of_name
-from store.migrate import SEEDED_TABLES, seed
+from store.questions import presets
 
 router = APIRouter(route_class=StrictRoute)
 
@@ -190,9 +190,9 @@ async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> d
             raise Refused(
                 "The database has migrations of another version: `ragq db migrate` applies those of this one."
             )
-        await seed(connection)
+        await presets.seed(connection)
     message = "The database has every preset and template that a new one starts with."
-    return {"success": True, "message": message, "tables_created": SEEDED_TABLES}
+    return {"success": True, "message": message, "tables_created": presets.SEEDED_TABLES}
 
 
 @router.get("/settings/", tags=["settings"])

@@ -1,5 +1,6 @@
 """Presets, one of which is the default; and versions of prompt templates, which are added and never changed."""
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
@@ -8,10 +9,10 @@ from typing import Any, Final
 from pydantic import Field, computed_field
 
 from schemas.errors import Refused, TemplateMissingError
-from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name
+from schemas.settings.preset import DEFAULT_ALIAS, ORIGINAL, Preset, by_name, preset_name
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
-from stages.queries.templates import RULES, TemplateTag, check_template
+from stages.queries.templates import RULES, TemplateTag, check_template, default_template
 from store import rows
 from store.database import Connection
 
@@ -280,3 +281,36 @@ async def change_template(
         if title is None:
             return stored
         return StoredTemplate(**await connection.fetchrow(CHANGE_TEMPLATE, tag, version, False, title))
+
+
+PRESETS: Final = {
+    "Balanced": ("Works of every length; found by measuring", Preset()),
+    "Original": ("The original pipeline to the letter", Preset().changed(ORIGINAL, origin="preset Original")),
+}
+"""What each is for, and its values. The first becomes the default preset."""
+
+SEEDED_TABLES: Final = ("rag_config", "prompt_templates", "prompt_meta")
+
+FIRST_VERSION = """
+INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
+SELECT $1::text, 1, $2, $3, true WHERE NOT EXISTS (SELECT FROM prompt_templates WHERE function_tag = $1::text)
+ON CONFLICT DO NOTHING
+"""
+
+VARIABLES = """
+INSERT INTO prompt_meta AS m (function_tag, variables) VALUES ($1, $2)
+ON CONFLICT (function_tag) DO UPDATE SET variables = excluded.variables, updated_at = now()
+WHERE m.variables IS DISTINCT FROM excluded.variables
+"""
+
+
+async def seed(connection: Connection) -> None:
+    """Store the presets where there is none at all, and version 1 of each template that has no version. What is there
+    is left alone, so that running it again changes nothing; only the descriptions of the placeholders follow the
+    code."""
+    if not await names(connection):
+        for name, (description, preset) in PRESETS.items():
+            await connection.execute(CREATE, name, description, preset.model_dump_json())
+    for tag, rules in RULES.items():
+        await connection.execute(FIRST_VERSION, tag, rules.title, default_template(tag))
+        await connection.execute(VARIABLES, tag, json.dumps(variables_of(tag)))

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from api.app import make_app
 from api.context import ApiContext
 from store.database import Connection, Database
-from store.migrate import PRESETS
+from store.questions.presets import PRESETS
 from workers.app import make_app as make_broker
 
 

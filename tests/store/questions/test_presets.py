@@ -8,8 +8,8 @@ from schemas.errors import Refused, TemplateError, TemplateMissingError
 from schemas.settings.preset import ORIGINAL, Preset
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection, Database
-from store.migrate import seed
 from store.questions import presets
+from store.questions.presets import seed
 from tests.refusals import refused
 
 SMALL = {"retrieval.top_n_final": 3}
