@@ -90,7 +90,7 @@ class Reaper:
             await runs.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
         # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
         if self._database.reachable_for_s >= self._lease_s:
-            await self._expire(connection)
+            await stages.expire(connection, max_interruptions=self._max_interruptions)
         for job_id in await index_runs.publish_again(connection):
             log.info("partial_index_due", job_id=job_id)
         for run_id, after_id, has_succeeded in await jobs.end_waits(connection):
@@ -102,16 +102,6 @@ class Reaper:
         """Put jobs back whose messages seem lost, and those that waited until now. How many."""
         found = overdue(await backlog.unclaimed(connection), depths, grace_s=self._grace_s)
         return await backlog.take_back(connection, found[:_AT_ONCE]) if found else []
-
-    async def _expire(self, connection: Connection) -> None:
-        for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
-            log.warning(
-                "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
-                job_id=expired.job_id,
-                stage=expired.stage,
-                attempt=expired.attempt,
-                worker=expired.worker_id,
-            )
 
 
 def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -> list[int]:

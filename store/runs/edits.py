@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import asyncpg
 import structlog
@@ -23,12 +23,11 @@ from schemas.suggestions import did_you_mean
 from store.database import DATABASE_ERRORS, Connection, asyncpg_url
 from store.runs import answer_pieces
 from store.runs.chain import MANUAL, Link, content_hash
+from store.runs.stages import STATE, StageState
 
 # Every change of a chain locks its first stage, which is never removed. Stages are locked before their job,
 # and in their order, as a claim and a commit do it.
 FIRST = "SELECT FROM stage_run WHERE job_id = $1 AND position = 0 FOR UPDATE"
-
-STAGES = "SELECT stage, position, status, attempts, fence FROM stage_run WHERE job_id = $1 ORDER BY position FOR UPDATE"
 
 JOB = """
 SELECT r.settings_hash,
@@ -89,20 +88,10 @@ INPUTS = "UPDATE job SET inputs = (inputs - $2::text[]) || jsonb_strip_nulls($3:
 SUBMITTED = "SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1"
 
 
-class StageState(NamedTuple):
-    """The state of one stage of a chain."""
-
-    stage: str
-    position: int
-    status: str
-    attempts: int
-    fence: int
-
-
 async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
     """The stages of a job in their order, locked until the transaction ends. Raises StageRunningError."""
     await connection.execute(FIRST, job_id)
-    found = [StageState(**dict(row)) for row in await connection.fetch(STAGES, job_id)]
+    found = [StageState(**row) for row in await connection.fetch(f"{STATE} ORDER BY position FOR UPDATE", job_id)]
     for of in found:
         if of.status == StageStatus.RUNNING:
             raise StageRunningError(

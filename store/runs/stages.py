@@ -13,18 +13,22 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from schemas.chains import asking_chains
 from schemas.statuses import AttemptOutcome, StageStatus
+from schemas.values.base import Value
 from schemas.values.runs import AttemptError
 from store.database import Connection, to_pgvector
 from store.runs import backlog
 from store.runs.chain import Link, content_hash
 from store.runs.jobs import OPEN_JOBS
+
+log = structlog.get_logger(__name__)
 
 # The subquery reads the row as it was when the statement began, as everything beside the claimed row is read. A claim
 # that waited while the job was edited would find a higher fence: it takes nothing, instead of old inputs and hashes.
@@ -57,9 +61,9 @@ FROM claimed, attempt
 WHERE claimed.kind || '/' || claimed.mode = ANY($7::text[]) OR set_config('synchronous_commit', 'off', true) <> ''
 """
 
-LOOK = """
-SELECT status, fence, interruptions, coalesce(lease_until < now(), false) AS is_expired
-FROM stage_run WHERE job_id = $1 AND stage = $2
+STATE = """
+SELECT stage, position, status, attempts, fence, interruptions, coalesce(lease_until < now(), false) AS is_expired
+FROM stage_run WHERE job_id = $1
 """
 
 FORWARD = """
@@ -236,24 +240,16 @@ class Claim(OpenAttempt):
         return self.job_id, self.stage, self.fence, self.token
 
 
-class StageLook(NamedTuple):
-    """The state of a stage that could not be claimed."""
+class StageState(Value):
+    """The state of one stage of a chain."""
 
+    stage: str
+    position: int
     status: StageStatus
+    attempts: int
     fence: int
     interruptions: int
     is_expired: bool
-
-
-class Expired(NamedTuple):
-    """A stage that was taken back from a silent worker."""
-
-    run_id: int
-    job_id: int
-    stage: str
-    attempt: int
-    worker_id: str
-    is_poisoned: bool
 
 
 async def claim(
@@ -277,10 +273,10 @@ async def claim(
     return None if row is None else Claim(**dict(row), token=token)
 
 
-async def look(connection: Connection, job_id: int, stage: str) -> StageLook | None:
+async def look(connection: Connection, job_id: int, stage: str) -> StageState | None:
     """The state of a stage; None when there is no such stage."""
-    row = await connection.fetchrow(LOOK, job_id, stage)
-    return None if row is None else StageLook(**{**row, "status": StageStatus(row["status"])})
+    row = await connection.fetchrow(f"{STATE} AND stage = $2", job_id, stage)
+    return None if row is None else StageState(**row)
 
 
 async def forward(connection: Connection, job_id: int, stage: str, *, redelivered: bool, grace_s: float) -> str | None:
@@ -373,27 +369,24 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
     return {row["id"] for row in rows}
 
 
-async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
+async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[OpenAttempt]:
     """Take stages back whose lease has run out: ready again, or poisoned at the cap. Of one job, or of all. Each is
     taken in its own transaction, so that nothing is locked for long, nor two jobs at a time."""
-    found: list[Expired] = []
-    while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
-        found.append(expired)
-        if expired.is_poisoned:
-            await backlog.stop_failing(connection, expired.run_id)
-    return found
-
-
-async def _expire_one(connection: Connection, max_interruptions: int, job_id: int | None) -> Expired | None:
-    async with connection.transaction():
-        row = await connection.fetchrow(EXPIRED, job_id)
-        if row is None:
-            return None
-        values = dict(row)
-        run_id, worker_id, interruptions = (values.pop(name) for name in ("run_id", "worker_id", "interruptions"))
-        lost, is_poisoned = OpenAttempt(**values), interruptions + 1 >= max_interruptions
-        await _interrupt(connection, lost, WORKER_LOST, f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
-    return Expired(run_id, lost.job_id, lost.stage, lost.attempt, worker_id, is_poisoned)
+    found: list[OpenAttempt] = []
+    while True:
+        async with connection.transaction():
+            row = await connection.fetchrow(EXPIRED, job_id)
+            if row is None:
+                return found
+            values = dict(row)
+            run_id, worker_id, interruptions = (values.pop(name) for name in ("run_id", "worker_id", "interruptions"))
+            lost, is_poisoned = OpenAttempt(**values), interruptions + 1 >= max_interruptions
+            await _interrupt(connection, lost, WORKER_LOST, f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
+        event = "stage_poisoned" if is_poisoned else "stage_interrupted"
+        log.warning(event, job_id=lost.job_id, stage=lost.stage, attempt=lost.attempt, worker=worker_id)
+        found.append(lost)
+        if is_poisoned:
+            await backlog.stop_failing(connection, run_id)
 
 
 async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool = False) -> bool:

@@ -53,7 +53,7 @@ class Process:
         FUNCTIONS["participant", "few_shot", "extract"] = function
         return asyncio.ensure_future(self.runner.run("extract", job_id, is_redelivered=False))
 
-    async def look(self, job_id: int) -> stages.StageLook:
+    async def look(self, job_id: int) -> stages.StageState:
         found = await stages.look(self.connection, job_id, "extract")
         assert found is not None
         return found
