@@ -14,7 +14,8 @@ from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
-from services.forks import Forked, ForkRequest, fork_each, grid_points, left_out_in_words, plan_fork
+from services.forks import ForkRequest, fork_each, grid_points, left_out_in_words, plan_fork
+from services.new_runs import Submitted
 from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.words import counted
 from store.runs import overviews
@@ -91,7 +92,7 @@ def fork_command(
     conclude(forked, wait=wait, as_json=as_json, **{"parent": f"r{forked[0].parent_id}", "from": stage})
 
 
-def report_fork(forked: Forked, stage: str) -> None:
+def report_fork(forked: Submitted, stage: str) -> None:
     """Print on stderr what a fork led to, and which jobs were left out."""
     run = f"r{forked.run_id}"
     if forked.is_new:

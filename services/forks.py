@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import Field
-
 from schemas.chains import CHAINS, READ_AT_SUBMISSION, readers_of, stages_of
 from schemas.errors import Refused, SettingsError
 from schemas.settings.base import Layer, unknown_name
@@ -67,14 +65,6 @@ class NewFork(NewRun):
         return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "kept": attempts})
 
 
-class Forked(Submitted):
-    """What a fork led to."""
-
-    parent_id: int = Field(examples=[12])
-    left_out: dict[str, list[int]] = Field(examples=[{"stage 'retrieve' is not stored": [34]}])
-    """Jobs of the parent that are not forked, by the reason."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ForkRequest:
     """What is asked for."""
@@ -94,11 +84,11 @@ async def fork(
     name: str | None = None,
     always_new: bool = False,
     key: RequestKey | None = None,
-) -> Forked:
+) -> Submitted:
     """Store a fork, or find the same one and retry its failed jobs. Raises as its plan and `submit_run` do."""
     new = await database.once(plan_fork, request)
     submitted = await submit_run(database, new, name=name, always_new=always_new, key=key)
-    return Forked(**vars(submitted), parent_id=new.parent_id, left_out=dict(new.left_out))
+    return submitted.model_copy(update={"parent_id": new.parent_id, "left_out": dict(new.left_out)})
 
 
 def grid_points(grid: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -115,7 +105,7 @@ def grid_points(grid: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 
 async def fork_each(
     database: Database, requests: Sequence[ForkRequest], *, name: str | None = None, always_new: bool = False
-) -> list[Forked]:
+) -> list[Submitted]:
     """Several forks, of which every one is checked before the first is stored. Raises as `fork` does."""
     async with database.connection() as connection:
         # The first is checked where it is stored.

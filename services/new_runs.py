@@ -113,6 +113,10 @@ class Submitted(Value):
     """The request was carried out before under the same key; now nothing was changed."""
     searched: str | None = None
     """The reference index that is searched, in words."""
+    parent_id: int | None = None
+    """The run that it was forked from; null for no fork."""
+    left_out: dict[str, list[int]] = Field(default={}, examples=[{"stage 'retrieve' is not stored": [34]}])
+    """Jobs of the parent that are not forked, by the reason."""
 
 
 async def store_run(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:

@@ -20,7 +20,7 @@ from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, SettingValue, Target
 from schemas.values.scoring import ScoreTable
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
-from services.forks import Forked, ForkRequest, fork
+from services.forks import ForkRequest, fork
 from services.new_runs import Submitted
 from services.reports import MOST, compare
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
@@ -218,8 +218,8 @@ class ForkBody(WithSettings):
     """Store another fork even if the same one is stored."""
 
 
-@router.post("/{run_id}/fork", status_code=201, responses={200: {"model": Forked}})
-async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
+@router.post("/{run_id}/fork", status_code=201, responses={200: {"model": Submitted}})
+async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Submitted:
     """Compute a run again from a stage on, with other settings, as a run of its own that copies the stages before.
 
     Jobs whose earlier stages are not stored are left out, and listed. A setting that an earlier stage reads is refused.

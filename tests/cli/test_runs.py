@@ -12,7 +12,7 @@ import pytest
 
 from cli.fork import report_fork
 from schemas.values.runs import AttemptError
-from services.forks import Forked
+from services.new_runs import Submitted
 from store.database import Connection
 from store.runs import jobs, runs
 from tests.cli.conftest import Ragq, Stored
@@ -128,7 +128,7 @@ def test_a_fork_is_printed_as_text_and_as_json(ragq: Ragq, stored: Stored) -> No
 
 def test_the_jobs_that_a_fork_left_out_are_counted_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     left_out = {"stage 'embed' is not stored": [*range(1, 23)]}
-    forked = Forked(run_id=2, parent_id=1, is_new=True, jobs=2, resumed=0, left_out=left_out)
+    forked = Submitted(run_id=2, parent_id=1, is_new=True, jobs=2, resumed=0, left_out=left_out)
 
     report_fork(forked, "retrieve")
 
