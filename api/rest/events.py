@@ -15,8 +15,9 @@ from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, STREAM, CountedStream, event
 from api.parameters import PathId
 from store.questions import queries
-from store.runs import answer_pieces, jobs, runs
+from store.runs import answer_pieces, runs
 from store.runs.answer_pieces import AnswerSoFar
+from store.runs.failures import last_failures
 from store.views import RunState
 
 router = APIRouter(tags=["events"])
@@ -124,8 +125,7 @@ async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSent
     if found.result_id is not None:
         address = f"/rag/queries/{query_id}/results/{found.result_id}"
         return event("answer", told | {"result_id": found.result_id, "location": address})
-    progress = await ctx.database.once(jobs.progress, [found.job_id])
-    error = progress[found.job_id].error if found.job_id in progress else None
+    error = (await ctx.database.once(last_failures, job_ids=[found.job_id])).get(found.job_id)
     if error is None:
         return event("idle", told | {"status": found.job_status})
     return event("failed", told | {"stage": error.stage, "error_type": error.type, "message": error.message})

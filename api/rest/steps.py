@@ -36,6 +36,7 @@ from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
 from store.runs import jobs
 from store.runs.edits import set_inputs
+from store.runs.failures import last_failures
 
 
 class OfQuestion(Reply):
@@ -142,7 +143,7 @@ class Waiting:
             status = await wait_until_idle(database, self.ctx.changes, asked.job_id, has_left=has_left)
         match status:
             case JobStatus.FAILED | JobStatus.POISONED:
-                error = (await database.once(jobs.progress, [asked.job_id]))[asked.job_id].error
+                error = (await database.once(last_failures, job_ids=[asked.job_id])).get(asked.job_id)
                 if error is None:  # It was retried since.
                     raise _superseded(asked.id)
                 raise StepFailedError(asked.id, asked.job_id, error.stage, error.type, error.message)
