@@ -16,7 +16,6 @@ from stages.reports.costs import cost_words
 from stages.reports.words import (
     counted,
     limits_in_words,
-    notices,
     number,
     origin_words,
     split_in_words,
@@ -76,7 +75,7 @@ def _head(view: RunView) -> Iterator[Drawing]:
         yield Text(overview.note)
     if variants := variants_in_words(request):
         yield Text(", ".join(filter(None, (split_in_words(request), variants))), style="dim")
-    for notice in notices(overview.kind, overview.profile, request):
+    for notice in overview.notices:
         yield Text(notice, style="yellow")
     if view.cut_texts:
         yield Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow")

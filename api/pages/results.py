@@ -46,7 +46,7 @@ async def participants_page(request: Request, ctx: Context) -> Response:
         request,
         "participants.html.j2",
         runs=runs,
-        figures={run.id: {one.mode: one for one in run.experiments} for run in runs},
+        figures={run.id: {one.mode: one for one in run.experiments or ()} for run in runs},
         modes=[AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT],
         splits=splits,
         indexes=indexes,

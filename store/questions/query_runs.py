@@ -21,7 +21,6 @@ from schemas.values.queries import (
 )
 from schemas.values.runs import StageFailure
 from stages.queries.query_files import document_name
-from stages.reports.words import notices
 from store import rows
 from store.corpora import works
 from store.database import Connection
@@ -212,7 +211,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
             consolidated=read("consolidate", ConsolidatedContext),
             answers=await queries.results(connection, query_id),
             progress=(await jobs.progress(connection, [line.job_id]))[line.job_id],
-            notices=list(notices(run.kind, run.profile, run.request)),
+            notices=run.notices,
         )
 
 

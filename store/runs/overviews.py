@@ -8,13 +8,16 @@ from pydantic import Field, computed_field
 from schemas.errors import run_missing
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
+from schemas.values.scoring import ModeSummary
+from stages.reports.words import notices
 from store.database import Connection
 from store.runs.jobs import OPEN_JOBS
 
 OVERVIEW = """
 SELECT r.id, r.name, r.note, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
-       r.priority, coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states
-FROM run AS r
+       r.priority, coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states,
+       e.content ->> 'git_commit' AS git_commit, (e.content ->> 'git_dirty')::boolean AS git_dirty
+FROM run AS r LEFT JOIN environment AS e ON e.id = r.environment_id
 LEFT JOIN LATERAL (
     SELECT sum(c.jobs)::bigint AS jobs, max(c.finished_at) AS finished_at, jsonb_object_agg(c.status, c.jobs) AS states
     FROM (
@@ -60,6 +63,17 @@ class RunOverview(Value):
     states: dict[JobStatus, int] = Field(examples=[{"succeeded": 2, "failed": 1}])
     """Jobs by state; the sum is `jobs`."""
     priority: Priority = Priority.NORMAL
+    git_commit: str | None = None
+    """The commit of ragq that submitted it; null for an installed package."""
+    git_dirty: bool | None = None
+    experiments: tuple[ModeSummary, ...] | None = Field(default=None, examples=[None])
+    """The figures of each mode of a scored run; null where they were not read."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def notices(self) -> list[str]:
+        """Caveats about the results."""
+        return [*notices(self.kind, self.profile, self.request)]
 
     @property
     def title(self) -> str:

@@ -10,9 +10,9 @@ from pydantic import Field, computed_field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.runs import RunEnvironment, RunLimitState, RunOrigin, StageFailure
-from schemas.values.scoring import Draw, JobScores, ModeSummary
+from schemas.values.scoring import Draw, JobScores
 from stages.reports.score_table import mode_summaries
-from stages.reports.words import counted, notices
+from stages.reports.words import counted
 from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs
 from store.runs.batches import Batch
@@ -247,34 +247,7 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     ]
 
 
-COMMITS = """
-SELECT r.id, e.content ->> 'git_commit' AS git_commit, (e.content ->> 'git_dirty')::boolean AS git_dirty
-FROM run AS r LEFT JOIN environment AS e ON e.id = r.environment_id WHERE r.id = ANY($1::bigint[])
-"""
-
-
-class RegisteredRun(RunOverview):
-    """A run with what identifies its code, and its figures."""
-
-    git_commit: str | None
-    """The commit of ragq that submitted it; None for an installed package."""
-    git_dirty: bool | None
-    experiments: tuple[ModeSummary, ...]
-    """The modes of a scored run; empty for other kinds."""
-
-    @computed_field  # type: ignore[prop-decorator]
-    @property
-    def notices(self) -> list[str]:
-        """Caveats about the results."""
-        return [*notices(self.kind, self.profile, self.request)]
-
-
-async def registered(connection: Connection, found: Sequence[RunOverview]) -> list[RegisteredRun]:
-    """These runs with their figures. Two statements, however many runs."""
-    ids = [run.id for run in found]
-    commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
-    scores = await job_scores(connection, ids)
-    return [
-        RegisteredRun(**vars(run) | dict(commits[run.id]), experiments=mode_summaries(scores.get(run.id, ())))
-        for run in found
-    ]
+async def registered(connection: Connection, found: Sequence[RunOverview]) -> list[RunOverview]:
+    """These runs with their figures. One statement, however many runs."""
+    scores = await job_scores(connection, [run.id for run in found])
+    return [run.model_copy(update={"experiments": mode_summaries(scores.get(run.id, ()))}) for run in found]
