@@ -13,17 +13,12 @@ from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
 
 
-class ReportedLikelyToken(BaseModel):
-    """One of the likeliest tokens at a position of the reply; a number that is not finite is refused."""
+class ReportedToken(BaseModel):
+    """The token at a position of the reply, or one of the likeliest there; a number that is not finite is refused."""
 
     logprob: FiniteFloat
     """Natural logarithm of its probability."""
-
-
-class ReportedToken(ReportedLikelyToken):
-    """The token at a position of the reply, and its alternatives."""
-
-    top_logprobs: list[ReportedLikelyToken] | None = None
+    top_logprobs: list["ReportedToken"] | None = None
     """The likeliest tokens there; None or empty if the server reports none."""
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 import httpx
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from adapters.logprobs import ReportedToken, signals_of
 from adapters.model_servers import (
@@ -60,14 +60,12 @@ class OpenAIChat(OpenAIServer):
             completion = await self._complete(call, on_text)
         return completion.reply_to(call, self.shown_url, seconds=time.perf_counter() - began)
 
-    async def _complete(self, call: ChatCall, on_text: OnText | None) -> "Completion":
-        """The reply, also one in pieces as the completion that the server would have sent whole."""
+    async def _complete(self, call: ChatCall, on_text: OnText | None) -> "Piece":
+        """The reply, also one in pieces as the server would have sent it whole."""
         request = chat_request(call) | {"stream": on_text is not None}
         if on_text is not None:
             request["stream_options"] = {"include_usage": True}
-        texts: list[str] = []
-        tokens: list[ReportedToken] = []
-        usage, finish_reason = _Usage(), None
+        pieces: list[Piece] = []
         async with self.asking("chat/completions", request) as response:
             is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
             if on_text is None or not is_stream:
@@ -78,76 +76,69 @@ class OpenAIChat(OpenAIServer):
                     break
                 if not data:
                     continue
-                chunk = self.parsed(_Chunk, call.model, data)
-                if chunk.error is not None:
+                piece = self.parsed(Piece, call.model, data)
+                if piece.error is not None:
                     said = f"{self.shown_url} answered a request for model '{call.model}' with an error."
                     raise LLMError(said, detail=data)
-                usage = chunk.usage or usage
-                for choice in chunk.choices[:1]:
-                    finish_reason = choice.finish_reason or finish_reason
-                    tokens += (choice.logprobs and choice.logprobs.content) or []
-                    if choice.message.content is not None:
-                        texts.append(choice.message.content)
-                    if choice.message.content:
-                        on_text(choice.message.content)
-        if finish_reason is None:
-            raise httpx.RemoteProtocolError("The stream ended before the reply did.")
-        message = _Message(content="".join(texts) if texts else None)
-        whole = _Choice(message=message, logprobs=_Logprobs(content=tokens), finish_reason=finish_reason)
-        return Completion(choices=[whole], usage=usage)
+                pieces.append(piece)
+                if piece.text:
+                    on_text(piece.text)
+        return _joined(pieces)
 
 
-class _Message(BaseModel):
-    content: str | None = None
+class Piece(BaseModel):
+    """A part of the answer to a chat call: of its first choice, where it has one."""
 
-
-class _Logprobs(BaseModel):
-    content: list[ReportedToken] | None = None
-
-
-class _Choice(BaseModel):
-    model_config = ConfigDict(validate_by_name=True)
-
-    message: _Message = Field(default=_Message(), validation_alias=AliasChoices("message", "delta"))
-    logprobs: _Logprobs | None = None
-    finish_reason: str | None = None
-
-
-class _Usage(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-
-
-class Completion(BaseModel):
-    """The answer to a chat call."""
-
-    choices: list[_Choice] = Field(min_length=1)
-    usage: _Usage = _Usage()
+    text: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            AliasPath("choices", 0, "message", "content"), AliasPath("choices", 0, "delta", "content")
+        ),
+    )
+    tokens: list[ReportedToken] | None = Field(
+        default=None, validation_alias=AliasPath("choices", 0, "logprobs", "content")
+    )
+    finish_reason: str | None = Field(default=None, validation_alias=AliasPath("choices", 0, "finish_reason"))
+    prompt_tokens: int | None = Field(default=None, validation_alias=AliasPath("usage", "prompt_tokens"))
+    reply_tokens: int | None = Field(default=None, validation_alias=AliasPath("usage", "completion_tokens"))
+    error: Any = None
 
     def reply_to(self, call: ChatCall, url: str, *, seconds: float) -> ChatReply:
         """The reply to a call. Raises LLMError for an answer without text."""
-        choice = self.choices[0]
-        if choice.message.content is None:
+        if self.text is None:
             raise LLMError(
-                f"Model '{call.model}' at {url} answered without text (finish_reason '{choice.finish_reason}')."
+                f"Model '{call.model}' at {url} answered without text (finish_reason '{self.finish_reason}')."
             )
         return ChatReply(
-            text=choice.message.content,
+            text=self.text,
             model=call.model,
             digest="",
-            stop_reason=choice.finish_reason or "",
-            prompt_tokens=self.usage.prompt_tokens,
-            reply_tokens=self.usage.completion_tokens,
+            stop_reason=self.finish_reason or "",
+            prompt_tokens=self.prompt_tokens,
+            reply_tokens=self.reply_tokens,
             seconds=seconds,
-            tokens=signals_of(choice.logprobs.content) if call.top_logprobs and choice.logprobs else None,
+            tokens=signals_of(self.tokens) if call.top_logprobs else None,
         )
 
 
-class _Chunk(BaseModel):
-    choices: list[_Choice] = []
-    usage: _Usage | None = None
-    """In a chunk of its own, which has no choice."""
-    error: Any = None
+class Completion(Piece):
+    """A whole answer."""
+
+    choices: list[Any] = Field(min_length=1)
+
+
+def _joined(pieces: Sequence[Piece]) -> Piece:
+    def last(name: str) -> Any:
+        return next((found for piece in reversed(pieces) if (found := getattr(piece, name)) is not None), None)
+
+    if last("finish_reason") is None:
+        raise httpx.RemoteProtocolError("The stream ended before the reply did.")
+    texts = [piece.text for piece in pieces if piece.text is not None]
+    return Piece.model_construct(
+        text="".join(texts) if texts else None,
+        tokens=[token for piece in pieces for token in piece.tokens or ()],
+        **{name: last(name) for name in ("finish_reason", "prompt_tokens", "reply_tokens")},
+    )
 
 
 def chat_request(call: ChatCall) -> dict[str, Any]:
@@ -184,7 +175,7 @@ class _Row(BaseModel):
 
 class _Embeddings(BaseModel):
     data: list[_Row]
-    usage: _Usage = _Usage()
+    tokens: int | None = Field(default=None, validation_alias=AliasPath("usage", "prompt_tokens"))
 
 
 class OpenAIEmbedder(ServedEmbedder):
@@ -231,7 +222,7 @@ class OpenAIEmbedder(ServedEmbedder):
             raise EmbeddingValidationError(
                 f"{self.name} returned {len(reply.data)} vectors for {len(texts)} texts, or not one for each."
             )
-        return [rows[at] for at in range(len(texts))], reply.usage.prompt_tokens
+        return [rows[at] for at in range(len(texts))], reply.tokens
 
     async def _start_of(self, text: str) -> Rows:
         """About the longest start that the server takes, so that it depends on nothing after it."""

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 
 from adapters.openai import Completion, chat_request
 from schemas.errors import LLMError
@@ -60,25 +60,21 @@ class _Page(BaseModel):
     has_more: bool = False
 
 
-class _Response(BaseModel):
-    status_code: int
-    body: object = None
-
-
 class BatchLine(BaseModel):
     """What came of one call."""
 
     custom_id: str
     """The key of the call."""
-    response: _Response | None = None
+    status_code: int | None = Field(default=None, validation_alias=AliasPath("response", "status_code"))
+    body: object = Field(default=None, validation_alias=AliasPath("response", "body"))
 
     @property
     def completion(self) -> Completion | None:
         """The answer; None where the call failed, or has none that is usable."""
-        if self.response is None or self.response.status_code != httpx.codes.OK:
+        if self.status_code != httpx.codes.OK:
             return None
         try:
-            return Completion.model_validate(self.response.body)
+            return Completion.model_validate(self.body)
         except ValidationError:
             return None
 

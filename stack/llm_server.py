@@ -22,7 +22,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar
 import click
 import structlog
 import uvicorn
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AliasPath, BaseModel, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -50,15 +50,6 @@ log = structlog.get_logger()
 Body = TypeVar("Body", bound=BaseModel)
 
 
-class Options(BaseModel):
-    """How to generate."""
-
-    num_predict: int | None = None
-    num_ctx: int | None = Field(default=None, gt=0)
-    temperature: float = Field(default=0.8, ge=0)
-    seed: int | None = None
-
-
 class ChatMessage(BaseModel):
     """One message; without content it is empty."""
 
@@ -73,23 +64,25 @@ class ChatRequest(BaseModel):
     messages: list[ChatMessage]
     stream: bool = True
     format: Literal["", "json"] | dict[str, Any] | None = None
-    options: Options = Options()
     logprobs: bool = False
     top_logprobs: int = Field(default=0, ge=0, le=20)
+    num_predict: int | None = Field(default=None, validation_alias=AliasPath("options", "num_predict"))
+    num_ctx: int | None = Field(default=None, gt=0, validation_alias=AliasPath("options", "num_ctx"))
+    temperature: float = Field(default=0.8, ge=0, validation_alias=AliasPath("options", "temperature"))
+    seed: int | None = Field(default=None, validation_alias=AliasPath("options", "seed"))
 
     def for_llama_cpp(self) -> dict[str, Any]:
         """The request in llama.cpp's terms."""
-        options = self.options
-        tokens = options.num_predict
+        tokens = self.num_predict
         request: dict[str, Any] = {
             **_SAMPLING,
-            "temperature": options.temperature,
+            "temperature": self.temperature,
             "repeat_penalty": 1.0 if _has_choices_alone(self.format) else 1.1,
             "messages": [message.model_dump() for message in self.messages],
             "max_tokens": tokens if tokens is not None and tokens > 0 else DEFAULT_REPLY_TOKENS,
         }
-        if options.seed is not None:
-            request["seed"] = options.seed
+        if self.seed is not None:
+            request["seed"] = self.seed
         if self.logprobs or self.top_logprobs:
             request |= {"logprobs": True, "top_logprobs": self.top_logprobs}
         if self.format:
@@ -184,7 +177,7 @@ class Models:
                 loop.call_soon_threadsafe(self.on_loaded)
             return self._model.generate(
                 request.for_llama_cpp(),
-                num_ctx=request.options.num_ctx or CONTEXT_TOKENS,
+                num_ctx=request.num_ctx or CONTEXT_TOKENS,
                 on_text=on_text,
                 is_cancelled=lambda: is_cancelled() or self.is_closing.is_set(),
             )

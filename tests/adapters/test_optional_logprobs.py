@@ -8,7 +8,7 @@ from scipy.special import logsumexp  # type: ignore[import-untyped]
 from scipy.stats import entropy as scipy_entropy  # type: ignore[import-untyped]
 from structlog.testing import capture_logs
 
-from adapters.logprobs import OptionalLogprobs, ReportedLikelyToken, ReportedToken, energy, entropy, signals_of
+from adapters.logprobs import OptionalLogprobs, ReportedToken, energy, entropy, signals_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message, TokenSignals
 from tests.fakes.chat import ScriptedChat
@@ -56,7 +56,7 @@ async def test_other_errors_and_replies_with_them_are_passed_on_unchanged(detail
 
 def test_signals_of_a_worked_example() -> None:
     # Probabilities 1/2 and 1/4 of a half that is named, then a sure token.
-    quarter, sure = ReportedLikelyToken(logprob=log(1 / 4)), ReportedLikelyToken(logprob=0.0)
+    quarter, sure = ReportedToken(logprob=log(1 / 4)), ReportedToken(logprob=0.0)
     tokens = [
         ReportedToken(logprob=log(1 / 4), top_logprobs=[quarter, quarter]),
         ReportedToken(logprob=0.0, top_logprobs=[sure]),
