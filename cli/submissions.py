@@ -10,13 +10,13 @@ from cli.files import Rows, read_file
 from cli.options import Choice, request_options, requested
 from cli.output import print_text
 from schemas.errors import QueryValueError, Refused
+from schemas.values.base import can_be_stored
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
 from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, TagsRequest
 from services.tags import phrase_sets
 from stages.corpora.works import work_filter
 from stages.queries.query_files import read_query_set, single_query
-from stages.texts.characters import can_be_stored
 
 
 def participants_request(

@@ -1,10 +1,9 @@
 """What a mistyped name was probably meant to be."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final
 
 #: The share of equal letters, in order, from which a name counts as a misspelling of another.
 _SIMILAR = 0.6
@@ -54,35 +53,3 @@ def age(text: str) -> timedelta | None:
     if not re.fullmatch(AGE_PATTERN, text):
         return None
     return timedelta(**{_UNITS[text[-1]]: int(text[:-1])})
-
-
-T_co = TypeVar("T_co", covariant=True)
-Source = TypeVar("Source")
-Made = TypeVar("Made")
-
-
-class Repeatable(Protocol[T_co]):
-    """Things in their order. They may be made anew each time they are gone through."""
-
-    def __len__(self) -> int: ...
-
-    def __iter__(self) -> Iterator[T_co]: ...
-
-
-@dataclass(frozen=True)
-class Each(Generic[Source, Made]):
-    """What a function makes of each thing, whenever it is asked for.
-
-    >>> doubled = Each([1, 2], lambda number: 2 * number)
-    >>> len(doubled), list(doubled), list(doubled)
-    (2, [2, 4], [2, 4])
-    """
-
-    source: Repeatable[Source] = field(repr=False)
-    make: Callable[[Source], Made]
-
-    def __len__(self) -> int:
-        return len(self.source)
-
-    def __iter__(self) -> Iterator[Made]:
-        return map(self.make, self.source)

@@ -11,7 +11,7 @@ from pydantic import Field
 from schemas.chains import stages_of
 from schemas.errors import DocumentError, DuplicateWorkError, WorkFileError, WorkFilesError
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.base import Value
+from schemas.values.base import Value, can_be_stored
 from schemas.values.documents import Bibliography, StoredCorpus
 from schemas.values.requests import ImportRequest
 from services.corpora import corpus_for_import, follow, plan_corpus
@@ -20,7 +20,6 @@ from stages.corpora.blocks import MarkdownDocument, passage, read_markdown
 from stages.corpora.works import bibliography
 from stages.documents.outline import DocumentFormat, format_of
 from stages.queries.templates import OF_DOCUMENTS
-from stages.texts.characters import can_be_stored
 from stages.texts.languages import language_of
 from store.corpora import corpora
 from store.corpora.keeping import ImportOutcome, NewWork, keep

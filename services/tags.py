@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from schemas.chains import stages_of
@@ -10,7 +9,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
-from schemas.suggestions import Each, Repeatable, did_you_mean
+from schemas.suggestions import did_you_mean
 from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, StoredVocabulary, Vocabulary
 from services.new_runs import Submitted, submit_run
@@ -27,7 +26,7 @@ from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
 
-def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> Repeatable[PhraseSet]:
+def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> tuple[PhraseSet, ...]:
     """The phrase sets in lines of text, each with the context tags of the request, separated by commas, after its own.
     `file` and `of` name the text in problems. Raises ProblemsFound with the lines that cannot be read."""
     given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
@@ -79,16 +78,15 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
             "profile_source": settings.profile_source,
         },
         priority=Priority.INTERACTIVE if len(request.phrase_sets) == 1 else Priority.NORMAL,
-        jobs=Each(request.phrase_sets, partial(_job, inputs, stages_of("tags", "candidates", until=request.until))),
-    )
-
-
-def _job(inputs: Mapping[str, Any], stages: tuple[str, ...], one: PhraseSet) -> NewJob:
-    return NewJob(
-        mode="candidates",
-        subject=one.id,
-        inputs={**inputs, "phrases": list(one.phrases), "context_tags": list(one.context_tags)},
-        stages=stages,
+        jobs=[
+            NewJob(
+                mode="candidates",
+                subject=one.id or str(number),
+                inputs={**inputs, "phrases": list(one.phrases), "context_tags": list(one.context_tags)},
+                stages=stages_of("tags", "candidates", until=request.until),
+            )
+            for number, one in enumerate(request.phrase_sets, start=1)
+        ],
     )
 
 

@@ -2,15 +2,12 @@
 
 import csv
 import io
-from codecs import BOM_UTF8
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import ValidationError
 
 from schemas.errors import Refused
-from schemas.suggestions import Repeatable
 from schemas.values.participants import FileProblem
 from stages.texts.characters import first_lines
 
@@ -54,31 +51,23 @@ def accept(parsed: Parsed[T_co], *, of: str = "data set", consequence: str = "no
     return parsed.value
 
 
-@dataclass(frozen=True)
-class NumberedLines:
-    """Every line of a text in UTF-8 that is not blank, and its number from 1. Only the text is in memory."""
-
-    data: bytes = field(repr=False)
-
-    def __iter__(self) -> Iterator[tuple[int, str]]:
-        for number, line in enumerate(io.BytesIO(self.data), start=1):
-            text = line.decode().rstrip("\r\n")
-            if text.strip():
-                yield number, text
+NumberedLines = tuple[tuple[int, str], ...]
+"""Lines, each after its number from 1."""
 
 
 def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[NumberedLines]:
-    r"""Every line that is not blank, and its number from 1. A byte order mark is ignored. A file that is not UTF-8, or
-    has no such line, is a problem; for the latter, `what_to_do` is the advice.
+    r"""Every line that is not blank. A byte order mark is ignored. A file that is not UTF-8, or has no such line, is a
+    problem; for the latter, `what_to_do` is the advice.
 
-    >>> list(numbered_lines(b"one\r\n\ntwo", file="a.txt", what_to_do="write a word a line").value)
-    [(1, 'one'), (3, 'two')]
+    >>> numbered_lines(b"one\r\n\ntwo", file="a.txt", what_to_do="write a word a line").value
+    ((1, 'one'), (3, 'two'))
     """
-    lines = NumberedLines(data.removeprefix(BOM_UTF8))
-    _, problems = _decoded(data, file)
-    if not problems and next(iter(lines), None) is None:
+    text, problems = _decoded(data, file)
+    found = enumerate(text.split("\n"), start=1)
+    lines = tuple((number, line.rstrip("\r")) for number, line in found if line.strip())
+    if not problems and not lines:
         problems = (FileProblem(file, None, "is empty", what_to_do),)
-    return Parsed(NumberedLines(b"") if problems else lines, problems)
+    return Parsed(lines, problems)
 
 
 def _decoded(data: bytes, file: str) -> Parsed[str]:
@@ -163,10 +152,6 @@ def _shown(header: list[str], by_tabs: bool, columns: Sequence[str]) -> str:
     return ", ".join([*shown, *([f"{others} of other names"] if others else [])]) or "none"
 
 
-NumberAsText = BeforeValidator(lambda given: str(given) if type(given) is int else given)
-"""Has pydantic read a whole number as its digits, for ids."""
-
-
 class WithId(Protocol):
     """What has an id."""
 
@@ -183,51 +168,17 @@ def parse_records(
 ) -> Parsed[tuple[Made, ...]]:
     """The record of each line or row, as `read` makes it of its text or cells. Problems are those of the sources, what
     pydantic refuses, and ids that an earlier one has. They name the line, never its content."""
-    found = [*sources.problems]
-    records = tuple(_records(lambda _, source: read(source), sources.value, found, file=file, what_to_do=what_to_do))
-    return Parsed(records, tuple(found))
-
-
-def parse_repeatedly(
-    read: Callable[[int, str], Made], data: bytes, *, file: str, what_to_do: str
-) -> Parsed[Repeatable[Made]]:
-    """Like `parse_records`, for files of a million lines: each record is read again whenever it is asked for, of the
-    place of its line, from 1, and its text."""
-    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
-    found = [*problems]
-    count = sum(1 for _ in _records(read, lines, found, file=file, what_to_do=what_to_do))
-    return Parsed((), tuple(found)) if found else Parsed(_ReadAgain(lines, count, read))
-
-
-@dataclass(frozen=True)
-class _ReadAgain(Generic[Made]):
-    lines: NumberedLines
-    count: int
-    read: Callable[[int, str], Made]
-
-    def __len__(self) -> int:
-        return self.count
-
-    def __iter__(self) -> Iterator[Made]:
-        return (self.read(place, text) for place, (_, text) in enumerate(self.lines, start=1))
-
-
-def _records(
-    read: Callable[[int, Source], Made],
-    sources: Iterable[tuple[int, Source]],
-    problems: list[FileProblem],
-    *,
-    file: str,
-    what_to_do: str,
-) -> Iterator[Made]:
+    problems = [*sources.problems]
+    records: list[Made] = []
     line_of: dict[Hashable, int] = {}
-    for place, (line, source) in enumerate(sources, start=1):
+    for line, source in sources.value:
         try:
-            record = read(place, source)
+            record = read(source)
         except ValidationError as error:
             problems += validation_problems(error, file=file, line=line, what_to_do=what_to_do)
             continue
         first = line_of.setdefault(record.id, line)
         if first != line:
             problems.append(FileProblem(file, line, f"has the id of line {first}", "keep one of the two"))
-        yield record
+        records.append(record)
+    return Parsed(tuple(records), tuple(problems))

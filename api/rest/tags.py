@@ -15,7 +15,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Text
 from schemas.values.costs import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
-from schemas.values.tags import StoredVocabulary, Tag
+from schemas.values.tags import PhraseSet, StoredVocabulary, Tag
 from services.new_runs import Submitted
 from services.tags import (
     build_vocabulary,
@@ -24,18 +24,9 @@ from services.tags import (
     read_vocabulary,
     vocabulary_of_name,
 )
-from stages.tags.phrases import GivenPhrases
-from stages.texts.characters import PLAIN_ID
 from store import vocabularies
 
 MAX_SETS = 10_000
-
-
-class PhraseSetBody(GivenPhrases):
-    """One request for candidates."""
-
-    id: Annotated[str, Field(pattern=PLAIN_ID)] | None = Field(default=None, examples=["q7"])
-    """Appears in logs; by default the number of the set, from 1."""
 
 
 class TagsSubmission(TagsPolicy, Submission):
@@ -43,13 +34,12 @@ class TagsSubmission(TagsPolicy, Submission):
 
     model_config = with_example(vocabulary="wardrobe", phrase_sets=[{"phrases": ["overcoat", "umbrela"]}])
 
-    phrase_sets: Annotated[list[PhraseSetBody], Field(min_length=1, max_length=MAX_SETS)]
+    phrase_sets: Annotated[list[PhraseSet], Field(min_length=1, max_length=MAX_SETS)]
 
     @property
     def request(self) -> TagsRequest:
-        """The request, with an id for every set."""
-        sets = [one.as_set(number) for number, one in enumerate(self.phrase_sets, start=1)]
-        return TagsRequest(phrase_sets=sets, **self.model_dump(include=set(TagsPolicy.model_fields)))
+        """The request."""
+        return TagsRequest(phrase_sets=tuple(self.phrase_sets), **self.model_dump(include=set(TagsPolicy.model_fields)))
 
 
 class TagsSetReply(Reply):

@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+from pydantic_core import PydanticCustomError
 
 MAX_ID: Final = 2**53 - 1
 """The largest number of a thing: the largest integer that every reader of JSON keeps exact."""
@@ -16,6 +17,38 @@ def whole(given: Any) -> Any:
     if isinstance(given, float) and given.is_integer():
         return int(given)
     return [whole(part) for part in given] if isinstance(given, list) else given
+
+
+PLAIN_ID: Final = r"^[A-Za-z0-9._:-]{1,64}$"
+"""An id that may appear in messages, logs and Flower, which no text of a subject may."""
+
+
+def _digits(given: Any) -> Any:
+    number = whole(given)
+    return str(number) if type(number) is int else given
+
+
+NumberAsText = BeforeValidator(_digits)
+"""Has pydantic read a whole number as its digits, for ids."""
+
+
+def can_be_stored(text: str) -> bool:
+    """Whether the text is free of NUL characters and of halves of surrogate pairs, which JSON escapes can contain.
+
+    >>> [can_be_stored(text) for text in ("up at three", "up at \\0 three", "\\ud83d")]
+    [True, False, False]
+    """
+    return not any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text)
+
+
+def _stored(text: str) -> str:
+    if not can_be_stored(text):
+        raise PydanticCustomError("cannot_be_stored", "Text has a NUL character or half of a surrogate pair")
+    return text
+
+
+Storable = AfterValidator(_stored)
+"""Has pydantic refuse text of which `can_be_stored` is not true."""
 
 
 class Value(BaseModel):

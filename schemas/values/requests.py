@@ -5,10 +5,9 @@ So is which part of a list is wanted.
 
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, SkipValidation, StringConstraints, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.statuses import Priority, QueryStatus
-from schemas.suggestions import Repeatable
 from schemas.values.base import MAX_ID, Request, Text
 from schemas.values.documents import WorkFilter
 from schemas.values.participants import AssessmentMode
@@ -207,10 +206,8 @@ class TagsPolicy(Request):
 class TagsRequest(TagsPolicy):
     """Phrases to find tags for."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    phrase_sets: SkipValidation[Repeatable[PhraseSet]] = Field(repr=False)
-    """One job each; a million of them are not in memory together."""
+    phrase_sets: tuple[PhraseSet, ...] = Field(repr=False)
+    """One job each."""
 
 
 Search = Annotated[Text, Field(max_length=200), Option(metavar="WORDS")]

@@ -2,10 +2,11 @@
 
 from datetime import datetime
 from functools import cached_property
+from typing import Annotated, Final, Self
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
-from schemas.values.base import Value
+from schemas.values.base import MAX_ID, PLAIN_ID, NumberAsText, Request, Storable, Value
 
 
 class Tag(Value):
@@ -57,12 +58,35 @@ class BuiltVocabulary(Value):
     sentence_digest: str | None = None
 
 
-class PhraseSet(Value):
-    """The request of one tags job."""
+MAX_PHRASES: Final = 1000
+"""Of a set."""
 
-    id: str
-    phrases: tuple[str, ...] = Field(repr=False)
-    context_tags: tuple[str, ...] = Field(default=(), repr=False)
+MAX_CHARS: Final = 800
+"""Of a phrase."""
+
+_IN_JSON = WithJsonSchema({"type": "string", "maxLength": MAX_CHARS, "pattern": r"^[^\x00]*$"})
+_Phrase = Annotated[str, Field(max_length=MAX_CHARS), Storable, _IN_JSON]
+Phrases = Annotated[tuple[_Phrase, ...], Field(max_length=MAX_PHRASES)]
+
+_ID = {"anyOf": [{"type": "string", "pattern": PLAIN_ID}, {"type": "integer", "minimum": 0, "maximum": MAX_ID}]}
+
+
+class PhraseSet(Request):
+    """Phrases to find tags for, one job."""
+
+    id: Annotated[str, Field(pattern=PLAIN_ID), NumberAsText, WithJsonSchema(_ID)] | None = Field(
+        default=None, examples=["q7"]
+    )
+    """Appears in logs; by default the number of the set, from 1."""
+    phrases: Phrases = Field(repr=False, examples=[["overcoat", "umbrela"]])
+    context_tags: Phrases = Field(default=(), repr=False, examples=[["hat"]])
+    """Tags that are chosen already."""
+
+    def numbered(self, number: int, context_tags: tuple[str, ...] = ()) -> Self:
+        """The set with an id, and with further context tags after its own."""
+        return self.model_copy(
+            update={"id": self.id or str(number), "context_tags": (*self.context_tags, *context_tags)}
+        )
 
 
 class StoredVocabulary(Value):

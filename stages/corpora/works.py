@@ -12,11 +12,11 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstrain
 
 from schemas.errors import Refused, WorkChangedError, WorkFileError
 from schemas.suggestions import did_you_mean
+from schemas.values.base import NumberAsText, Storable
 from schemas.values.documents import Bibliography, CorpusChunk, WorkFilter
 from stages.corpora.blocks import BlockKind, MarkdownDocument
 from stages.ports import Embedder, TextVectors
-from stages.records import NumberAsText, Parsed, numbered_lines, parse_records
-from stages.texts.characters import Storable
+from stages.records import Parsed, numbered_lines, parse_records
 from stages.vectors import unit_vectors
 
 _LONGEST_FRONT_MATTER: Final = 64_000

@@ -7,12 +7,13 @@ from typing import Final
 
 from schemas.errors import ReplyShapeError
 from schemas.settings.run import RunSettings
+from schemas.values.base import can_be_stored
 from schemas.values.documents import Heading, RepairAction, RepairedTitles, TocEntry
 from stages.corpora.blocks import Block, BlockKind, lines_of, read_markdown
 from stages.documents.outline import ask_in_parts, heading_lines
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.texts.characters import can_be_stored, fenced, listed
+from stages.texts.characters import fenced, listed
 
 DEEPEST = 4
 """The deepest level of a repaired heading."""

@@ -20,6 +20,7 @@ from schemas.errors import (
     ReplyShapeError,
 )
 from schemas.settings.run import EmbeddingSettings, RunSettings
+from schemas.values.base import can_be_stored
 from schemas.values.participants import (
     ITEMS_BY_KEY,
     ArtifactMeta,
@@ -37,7 +38,7 @@ from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash
 from stages.ports import Vectors
 from stages.records import validation_problems
 from stages.replies.parsing import json_type, strict_object
-from stages.texts.characters import can_be_stored, first_lines
+from stages.texts.characters import first_lines
 from stages.vectors import FOUND, defects, unit_rows
 
 

@@ -12,6 +12,7 @@ from rapidfuzz import fuzz
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TranscriptError
 from schemas.settings.run import QuantitativeSettings, RunSettings
+from schemas.values.base import can_be_stored
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import ITEMS_BY_KEY, EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.embed import embed_spoken
@@ -21,7 +22,7 @@ from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterance
 from stages.ports import ChatModel, Embedder
 from stages.replies.asking import ask_until_usable, messages_of
 from stages.replies.parsing import closed_object, parse_reply
-from stages.texts.characters import DATA_RULE, can_be_stored, fenced
+from stages.texts.characters import DATA_RULE, fenced
 from stages.vectors import similarities
 
 

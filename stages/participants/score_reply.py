@@ -11,11 +11,11 @@ from pydantic import BaseModel, BeforeValidator, StrictBool, ValidationError
 from pydantic_core import PydanticCustomError
 
 from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
+from schemas.values.base import can_be_stored
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.replies.parsing import ParsedReply, RepairStep, closed_object, fenced_block, json_type, parse_reply
-from stages.texts.characters import can_be_stored
 
 NO_EVIDENCE = "No relevant evidence found"
 NO_REASON = "The model gave no reason."

@@ -9,13 +9,14 @@ from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeError, listed_violations
 from schemas.settings.run import RunSettings
+from schemas.values.base import Storable
 from schemas.values.chat import ChatCall
 from schemas.values.queries import Expansion, Intent, Origin
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import messages_of, whole_reply
 from stages.replies.parsing import closed_object, strict_object
-from stages.texts.characters import DATA_RULE, Storable, fenced
+from stages.texts.characters import DATA_RULE, fenced
 
 
 def intent_of(text: str) -> str | None:

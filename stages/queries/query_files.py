@@ -19,11 +19,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from schemas.errors import QueryValueError
+from schemas.values.base import NumberAsText, Storable, can_be_stored
 from schemas.values.participants import FileProblem
 from schemas.values.queries import SINGLE, QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from stages.corpora.works import SUFFIX
-from stages.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records
-from stages.texts.characters import Storable, can_be_stored
+from stages.records import Parsed, ProblemsFound, numbered_lines, parse_records
 
 MAX_CHARS: Final = 2000
 """Of the text of a query."""

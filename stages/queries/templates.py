@@ -13,11 +13,12 @@ from typing import Final, NamedTuple
 from schemas.errors import LLMResponseParseError, TemplateError
 from schemas.settings.preset import AugmentationPreset
 from schemas.settings.run import RunSettings
+from schemas.values.base import can_be_stored
 from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
 from stages.ports import ChatModel, OnText
 from stages.replies.asking import is_cut_off, messages_of
-from stages.texts.characters import DATA_RULE, can_be_stored, commonmark, short_hash
+from stages.texts.characters import DATA_RULE, commonmark, short_hash
 
 
 class TemplateTag(StrEnum):

@@ -1,16 +1,12 @@
 """The phrases of a request, normalised for lookup."""
 
 from collections.abc import Sequence
-from functools import partial
-from typing import Annotated, Final
+from typing import Final
 
-from pydantic import Field, TypeAdapter, WithJsonSchema
+from pydantic import TypeAdapter
 
-from schemas.suggestions import Repeatable
-from schemas.values.base import Request
-from schemas.values.tags import Phrase, PhraseSet
-from stages.records import NumberAsText, Parsed, parse_repeatedly
-from stages.texts.characters import PLAIN_ID, Storable
+from schemas.values.tags import Phrase, Phrases, PhraseSet
+from stages.records import Parsed, numbered_lines, parse_records
 
 STOP_WORDS = frozenset(
     word
@@ -71,40 +67,14 @@ def final_phrases(rewrite_phrases: Sequence[str]) -> tuple[Phrase, ...]:
     return tuple(distinct.values())
 
 
-MAX_PHRASES: Final = 1000
-"""Of a set."""
-
-MAX_CHARS: Final = 800
-"""Of a phrase."""
-
 _WHAT_TO_DO: Final = (
     'write phrases separated by commas, ["...", "..."], or {"id": "...", "phrases": [...], "context_tags": [...]}'
 )
 
-_IN_JSON = WithJsonSchema({"type": "string", "maxLength": MAX_CHARS, "pattern": r"^[^\x00]*$"})
-_Phrase = Annotated[str, Field(max_length=MAX_CHARS), Storable, _IN_JSON]
-_Phrases = Annotated[tuple[_Phrase, ...], Field(max_length=MAX_PHRASES)]
+_LIST: Final = TypeAdapter(Phrases)
 
 
-class GivenPhrases(Request):
-    """A set of phrases as it is given."""
-
-    id: Annotated[str, Field(pattern=PLAIN_ID), NumberAsText] | None = None
-    phrases: _Phrases = Field(repr=False, examples=[["overcoat", "umbrela"]])
-    context_tags: _Phrases = Field(default=(), repr=False, examples=[["hat"]])
-    """Tags that are chosen already."""
-
-    def as_set(self, number: int, context_tags: tuple[str, ...] = ()) -> PhraseSet:
-        """The set; without an id it gets its number. Further context tags come after its own."""
-        return PhraseSet(
-            id=self.id or str(number), phrases=self.phrases, context_tags=(*self.context_tags, *context_tags)
-        )
-
-
-_LIST: Final = TypeAdapter(_Phrases)
-
-
-def parse_phrase_sets(data: bytes, *, file: str, context_tags: tuple[str, ...] = ()) -> Parsed[Repeatable[PhraseSet]]:
+def parse_phrase_sets(data: bytes, *, file: str, context_tags: tuple[str, ...] = ()) -> Parsed[tuple[PhraseSet, ...]]:
     r"""Read a phrase set from each line that is not blank. Each set gets these context tags after its own.
 
     A line is a JSON list of phrases, a JSON object with `phrases` and optionally `id` and `context_tags`, or phrases
@@ -114,15 +84,18 @@ def parse_phrase_sets(data: bytes, *, file: str, context_tags: tuple[str, ...] =
     >>> [one.phrases for one in parse_phrase_sets(b'big shirt, hat\n["red coat"]\n', file="p").value]
     [('big shirt', 'hat'), ('red coat',)]
     """
-    return parse_repeatedly(partial(_phrase_set, context_tags), data, file=file, what_to_do=_WHAT_TO_DO)
 
+    def read(placed: tuple[int, str]) -> PhraseSet:
+        number, text = placed
+        match text.lstrip()[0]:
+            case "{":
+                given = PhraseSet.model_validate_json(text)
+            case "[":
+                given = PhraseSet(phrases=_LIST.validate_json(text))
+            case _:
+                given = PhraseSet(phrases=_LIST.validate_python([phrase.strip() for phrase in text.split(",")]))
+        return given.numbered(number, context_tags)
 
-def _phrase_set(context_tags: tuple[str, ...], number: int, text: str) -> PhraseSet:
-    match text.lstrip()[0]:
-        case "{":
-            given = GivenPhrases.model_validate_json(text)
-        case "[":
-            given = GivenPhrases(phrases=_LIST.validate_json(text))
-        case _:
-            given = GivenPhrases(phrases=_LIST.validate_python([phrase.strip() for phrase in text.split(",")]))
-    return given.as_set(number, context_tags)
+    lines, problems = numbered_lines(data, file=file, what_to_do=_WHAT_TO_DO)
+    placed = ((line, (number, text)) for number, (line, text) in enumerate(lines, start=1))
+    return parse_records(read, Parsed(placed, problems), file=file, what_to_do=_WHAT_TO_DO)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from pydantic import AfterValidator
-from pydantic_core import PydanticCustomError
+
+from schemas.values.base import PLAIN_ID
 
 _STRAIGHT = dict.fromkeys(map(ord, "‘’‛ʼ＇"), "'")
 
@@ -37,15 +37,6 @@ def without_zero_width(text: str) -> str:
     return text.translate(_ZERO_WIDTH)
 
 
-def can_be_stored(text: str) -> bool:
-    """Whether the text is free of NUL characters and of halves of surrogate pairs, which JSON escapes can contain.
-
-    >>> [can_be_stored(text) for text in ("up at three", "up at \\0 three", "\\ud83d")]
-    [True, False, False]
-    """
-    return not any(char == "\x00" or "\ud800" <= char <= "\udfff" for char in text)
-
-
 def storable(text: str) -> str:
     """The text without NUL characters, and with `?` for each half of a surrogate pair.
 
@@ -53,16 +44,6 @@ def storable(text: str) -> str:
     'cut here ?'
     """
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
-
-
-def _checked(text: str) -> str:
-    if not can_be_stored(text):
-        raise PydanticCustomError("cannot_be_stored", "Text has a NUL character or half of a surrogate pair")
-    return text
-
-
-Storable = AfterValidator(_checked)
-"""Has pydantic refuse text of which `can_be_stored` is not true."""
 
 
 #: English text has about four characters to a token; other languages and code have fewer.
@@ -85,9 +66,6 @@ def short_hash(text: str) -> str:
     '8a6ae1512200'
     """
     return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-PLAIN_ID: Final = r"^[A-Za-z0-9._:-]{1,64}$"
 
 
 def is_plain_id(text: str) -> bool:

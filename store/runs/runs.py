@@ -17,7 +17,6 @@ import rfc8785
 from schemas.errors import Refused, run_missing
 from schemas.settings.run import FrozenSettings, thaw
 from schemas.statuses import Priority
-from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
 from schemas.values.requests import NO_TERMS, RunTerms
 from schemas.values.runs import LONGEST_NAME, Environment, FrozenModel, run_name, run_number
@@ -110,7 +109,7 @@ class NewRun:
     environment: Environment | None = None
     """Where it is submitted."""
     priority: Priority = Priority.NORMAL
-    jobs: Repeatable[NewJob]
+    jobs: Sequence[NewJob]
     effect: Callable[[Connection, int], Awaitable[None]] | None = None
     """Stores what belongs to it, in the same transaction, by its id."""
     terms: RunTerms = NO_TERMS

@@ -98,5 +98,5 @@ def test_a_request_of_tags(tmp_path: Path) -> None:
     of_run = {"vocabulary": "wardrobe", "allow_nsfw": True, "until": "rerank"}
     in_json = TagsSubmission.model_validate({**of_run, "phrase_sets": [phrases]}).request
 
-    assert list(in_terminal.phrase_sets) == list(in_json.phrase_sets)
+    assert in_terminal.phrase_sets == tuple(one.numbered(1) for one in in_json.phrase_sets)
     assert in_terminal.model_dump(exclude={"phrase_sets"}) == in_json.model_dump(exclude={"phrase_sets"})

@@ -2,8 +2,8 @@
 
 import pytest
 
-from schemas.values.tags import PhraseSet
-from stages.tags.phrases import MAX_CHARS, MAX_PHRASES, final_phrases, normalise, parse_phrase_sets
+from schemas.values.tags import MAX_CHARS, MAX_PHRASES, PhraseSet
+from stages.tags.phrases import final_phrases, normalise, parse_phrase_sets
 
 
 @pytest.mark.parametrize(

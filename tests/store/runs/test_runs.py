@@ -1,12 +1,10 @@
 """Runs are stored in batches and found by what they are; how far they are, and what estimates read of them."""
 
-from collections.abc import Iterator
 from typing import Final
 
 import pytest
 
 from schemas.statuses import WaitReason
-from schemas.suggestions import Each
 from schemas.values.costs import Effort
 from store.database import Connection
 from store.runs import call_costs, jobs, ledger, overviews, runs, stages
@@ -25,7 +23,7 @@ def job(number: int) -> NewJob:
 
 
 def run_of(jobs: int) -> NewRun:
-    return new_run(jobs=Each(range(jobs), job))
+    return new_run(jobs=[*map(job, range(jobs))])
 
 
 def test_the_identity_is_the_hash_of_the_whole_run() -> None:
@@ -51,27 +49,6 @@ async def test_jobs_of_several_batches_have_their_places_stages_and_inputs(
         assert kept == (place, one.mode, one.subject, one.inputs)
         states = {stage.stage: str(stage.status) for stage in found[row["id"]]}
         assert list(states.items()) == list((dict.fromkeys(one.stages, "waiting") | {"extract": "ready"}).items())
-
-
-async def test_jobs_that_cannot_be_made_leave_nothing(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "BATCH", 2)
-
-    class Breaking:
-        readings = 0
-
-        def __len__(self) -> int:
-            return 5
-
-        def __iter__(self) -> Iterator[NewJob]:
-            self.readings += 1
-            yield from map(job, range(4))
-            if self.readings > 1:
-                raise ValueError("gone")
-
-    with pytest.raises(ValueError, match="gone"):
-        await runs.store(connection, new_run(jobs=Breaking()))
-
-    assert await connection.fetch("SELECT id FROM run UNION ALL SELECT id FROM job") == []
 
 
 async def test_a_wait_is_of_its_stage_alone_and_not_shown_once_that_is_retried(connection: Connection) -> None:
