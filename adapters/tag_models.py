@@ -6,8 +6,7 @@ import json
 import zipfile
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,90 +87,87 @@ def read_token_model(data: bytes) -> TokenModel:
 SHORTEST_NGRAM, LONGEST_NGRAM = 2, 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagModelBuilder:
-    """Builds the models of a vocabulary. `python -m benchmarks tags` measures the quality of the defaults."""
+DIMENSION: Final = 100
+"""Numbers per token vector. `python -m benchmarks tags` measures the quality of this and the next ones."""
+_BUCKETS: Final = 50_000
+"""Hash buckets of character n-grams; two n-grams may share one."""
+_EPOCHS: Final = 5
+_COMPONENTS: Final = 100
+"""Maximum numbers per context row."""
 
-    dimension: int = 100
-    """Numbers per token vector."""
-    buckets: int = 50_000
-    """Hash buckets of character n-grams; two n-grams may share one."""
-    epochs: int = 5
-    components: int = 100
-    """Maximum numbers per context row."""
 
-    def build(self, vocabulary: Vocabulary, *, seed: int = 7) -> tuple[bytes, bytes]:
-        """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process. Every
-        tag and alias has a vector. Raises DomainError when there is nothing to train on."""
-        if not vocabulary.tags:
-            raise DomainError(
-                "A vocabulary without tags has no training data; import one with tags.",
-                FailureCategory.VOCABULARY_UNUSABLE,
-            )
-        return self._tokens(vocabulary, seed), self._context(vocabulary, seed)
-
-    def _tokens(self, vocabulary: Vocabulary, seed: int) -> bytes:
-        """FastText over the training lists, on one thread, because several would not reproduce the same bytes. The mean
-        of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
-        of their idf over the tokens, as query and document each contribute one in TF-IDF. The vector of a token is the
-        mean of FastText's own vector and that of its n-grams, which a new word would have; then the mean of that and
-        of what its tags and all of their aliases have in common, because that they mean the same is known.
-        """
-        from gensim.models import FastText  # type: ignore[import-untyped]
-
-        model = FastText(
-            sentences=training_lists(vocabulary, seed=seed),
-            vector_size=self.dimension,
-            window=5,
-            min_count=1,
-            min_n=SHORTEST_NGRAM,
-            max_n=LONGEST_NGRAM,
-            bucket=self.buckets,
-            epochs=self.epochs,
-            alpha=0.1,
-            sg=1,
-            seed=seed,
-            workers=1,
+def build_tag_models(vocabulary: Vocabulary, *, seed: int = 7) -> tuple[bytes, bytes]:
+    """The files of tokens and of context. The same vocabulary and seed give the same bytes, in any process. Every tag
+    and alias has a vector. Raises DomainError when there is nothing to train on."""
+    if not vocabulary.tags:
+        raise DomainError(
+            "A vocabulary without tags has no training data; import one with tags.",
+            FailureCategory.VOCABULARY_UNUSABLE,
         )
-        tokens = sorted(model.wv.key_to_index)
-        raw = np.array([model.wv.get_vector(token) for token in tokens], dtype=np.float64)
-        shared = raw.mean(axis=0)
-        pieces = (SHORTEST_NGRAM, LONGEST_NGRAM, self.buckets)
-        within = [buckets_of(token, *pieces) for token in tokens]
-        tokens_with = Counter(bucket for buckets in within for bucket in set(buckets))
-        known = sorted(tokens_with)
-        idf = np.log(1 + len(tokens) / np.array([tokens_with[bucket] for bucket in known]))
-        ngrams = np.asarray((model.wv.vectors_ngrams[known] - shared) * idf[:, np.newaxis] ** 2, dtype=np.float32)
-        place = {bucket: row for row, bucket in enumerate(known)}
-        composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
-        apart = at_length_1(at_length_1(raw - shared).astype(np.float64) + at_length_1(composed))
-        vectors = at_length_1(apart + _of_groups(apart, tokens, vocabulary))
-        arrays: dict[str, NDArray[Any]] = {"vectors": vectors, "buckets": np.array(known), "ngrams": ngrams}
-        return packed(arrays, {"tokens": tokens, "pieces": pieces})
+    return _tokens(vocabulary, seed), _context(vocabulary, seed)
 
-    def _context(self, vocabulary: Vocabulary, seed: int) -> bytes:
-        """TF-IDF over the tags that each tag occurs with, including itself, reduced to the largest singular values."""
-        from scipy.sparse import csr_array, diags_array  # type: ignore[import-untyped]
-        from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
-        from sklearn.feature_extraction.text import TfidfTransformer  # type: ignore[import-untyped]
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-        terms = sorted({tag for tags, _ in vocabulary.documents for tag in tags})
-        if len(terms) < 2:
-            return packed({"idf": np.empty(0), "components": np.empty((0, 0)), "rows": np.empty((0, 0))}, {"terms": []})
-        column = {term: place for place, term in enumerate(terms)}
-        cells = [(row, column[tag]) for row, (tags, _) in enumerate(vocabulary.documents) for tag in tags]
-        shape = (len(vocabulary.documents), len(terms))
-        occurs = csr_array((np.ones(len(cells)), tuple(zip(*cells, strict=True))), shape=shape)
-        weights = diags_array([float(weight) for _, weight in vocabulary.documents])
-        transformer = TfidfTransformer(sublinear_tf=True)
-        svd = TruncatedSVD(min(self.components, len(terms) - 1), algorithm="arpack", random_state=seed)
-        with threadpool_limits(1):
-            reduced = svd.fit_transform(transformer.fit_transform(csr_array(occurs.T @ weights @ occurs)))
-        components = svd.components_.T.astype(np.float32)
-        return packed(
-            {"idf": transformer.idf_, "components": components, "rows": at_length_1(reduced)}, {"terms": terms}
-        )
+def _tokens(vocabulary: Vocabulary, seed: int) -> bytes:
+    """FastText over the training lists, on one thread, because several would not reproduce the same bytes. The mean
+    of all vectors is subtracted, because all tags share it. Character n-grams are weighted by the square
+    of their idf over the tokens, as query and document each contribute one in TF-IDF. The vector of a token is the
+    mean of FastText's own vector and that of its n-grams, which a new word would have; then the mean of that and
+    of what its tags and all of their aliases have in common, because that they mean the same is known.
+    """
+    from gensim.models import FastText  # type: ignore[import-untyped]
+
+    model = FastText(
+        sentences=training_lists(vocabulary, seed=seed),
+        vector_size=DIMENSION,
+        window=5,
+        min_count=1,
+        min_n=SHORTEST_NGRAM,
+        max_n=LONGEST_NGRAM,
+        bucket=_BUCKETS,
+        epochs=_EPOCHS,
+        alpha=0.1,
+        sg=1,
+        seed=seed,
+        workers=1,
+    )
+    tokens = sorted(model.wv.key_to_index)
+    raw = np.array([model.wv.get_vector(token) for token in tokens], dtype=np.float64)
+    shared = raw.mean(axis=0)
+    pieces = (SHORTEST_NGRAM, LONGEST_NGRAM, _BUCKETS)
+    within = [buckets_of(token, *pieces) for token in tokens]
+    tokens_with = Counter(bucket for buckets in within for bucket in set(buckets))
+    known = sorted(tokens_with)
+    idf = np.log(1 + len(tokens) / np.array([tokens_with[bucket] for bucket in known]))
+    ngrams = np.asarray((model.wv.vectors_ngrams[known] - shared) * idf[:, np.newaxis] ** 2, dtype=np.float32)
+    place = {bucket: row for row, bucket in enumerate(known)}
+    composed = np.array([ngrams[[place[bucket] for bucket in buckets]].sum(axis=0) for buckets in within])
+    apart = at_length_1(at_length_1(raw - shared).astype(np.float64) + at_length_1(composed))
+    vectors = at_length_1(apart + _of_groups(apart, tokens, vocabulary))
+    arrays: dict[str, NDArray[Any]] = {"vectors": vectors, "buckets": np.array(known), "ngrams": ngrams}
+    return packed(arrays, {"tokens": tokens, "pieces": pieces})
+
+
+def _context(vocabulary: Vocabulary, seed: int) -> bytes:
+    """TF-IDF over the tags that each tag occurs with, including itself, reduced to the largest singular values."""
+    from scipy.sparse import csr_array, diags_array  # type: ignore[import-untyped]
+    from sklearn.decomposition import TruncatedSVD  # type: ignore[import-untyped]
+    from sklearn.feature_extraction.text import TfidfTransformer  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    terms = sorted({tag for tags, _ in vocabulary.documents for tag in tags})
+    if len(terms) < 2:
+        return packed({"idf": np.empty(0), "components": np.empty((0, 0)), "rows": np.empty((0, 0))}, {"terms": []})
+    column = {term: place for place, term in enumerate(terms)}
+    cells = [(row, column[tag]) for row, (tags, _) in enumerate(vocabulary.documents) for tag in tags]
+    shape = (len(vocabulary.documents), len(terms))
+    occurs = csr_array((np.ones(len(cells)), tuple(zip(*cells, strict=True))), shape=shape)
+    weights = diags_array([float(weight) for _, weight in vocabulary.documents])
+    transformer = TfidfTransformer(sublinear_tf=True)
+    svd = TruncatedSVD(min(_COMPONENTS, len(terms) - 1), algorithm="arpack", random_state=seed)
+    with threadpool_limits(1):
+        reduced = svd.fit_transform(transformer.fit_transform(csr_array(occurs.T @ weights @ occurs)))
+    components = svd.components_.T.astype(np.float32)
+    return packed({"idf": transformer.idf_, "components": components, "rows": at_length_1(reduced)}, {"terms": terms})
 
 
 def _of_groups(vectors: Vectors, tokens: list[str], vocabulary: Vocabulary) -> Vectors:

@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
 from adapters.local_models import SentenceTransformerEncoder
-from adapters.tag_models import TagModelBuilder, read_token_model
+from adapters.tag_models import build_tag_models, read_token_model
 from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
@@ -68,7 +68,7 @@ class Models:
     def __init__(self, vocabulary: Vocabulary, encode: Callable[[Sequence[str]], Vectors], *, seed: int) -> None:
         self.vocabulary = vocabulary
         self._encode = encode
-        built, _ = TagModelBuilder().build(vocabulary, seed=seed)
+        built, _ = build_tag_models(vocabulary, seed=seed)
         self._fasttext = read_token_model(built)
         self.tokens = self._fasttext.tokens
         self._plain = [plain(token) for token in self.tokens]

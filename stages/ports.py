@@ -246,12 +246,9 @@ class TokenQuery(NamedTuple):
     """Of the sentence embedder. With it all sources count, without it the token model alone."""
 
 
-class TagLexicon(Protocol):
-    """Tags and aliases of vocabularies, by token."""
-
-    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
-        """The tags and the aliases among the tokens, and the tags of those aliases, in one round trip; without tokens
-        there is none. Unknown tokens are absent. Raises DomainError when there is no such vocabulary."""
+LookUp = Callable[[Sequence[str]], Awaitable[Vocabulary]]
+"""The part of a vocabulary that tokens name: the tags and the aliases among them, and the tags of those aliases, in one
+round trip; without tokens there is none. Unknown tokens are absent. Raises DomainError without the vocabulary."""
 
 
 class NeighbourSearch(Protocol):

@@ -132,22 +132,14 @@ async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
     )
 
 
-class PostgresVocabularies:
-    """The port TagLexicon over Postgres."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
-        """See TagLexicon."""
-        if not tokens:
-            return Vocabulary(tags=(), aliases={})
-        row = await self._database.with_retry(
-            lambda connection: connection.fetchrow(LOOK_UP, vocabulary_id, list(tokens))
-        )
-        if row is None:
-            raise vocabulary_missing(vocabulary_id)
-        return Vocabulary(**row)
+async def look_up(database: Database, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
+    """The port LookUp for a vocabulary."""
+    if not tokens:
+        return Vocabulary(tags=(), aliases={})
+    row = await database.with_retry(lambda connection: connection.fetchrow(LOOK_UP, vocabulary_id, list(tokens)))
+    if row is None:
+        raise vocabulary_missing(vocabulary_id)
+    return Vocabulary(**row)
 
 
 Part = Literal["tokens", "context", "similarity"]

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from adapters.tag_models import TagModelBuilder, similarity_file
+from adapters.tag_models import DIMENSION, build_tag_models, similarity_file
 from schemas.errors import DomainError, FailureCategory
 from schemas.values.tags import BuiltVocabulary, EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags, Vocabulary
-from stages.ports import Vector
+from stages.ports import LookUp, Vector
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import embed_phrases, retrieve_tags
@@ -18,7 +18,7 @@ from stages.tags.similarity import TokenModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
 from store.runs.chain import content_hash
-from store.vocabularies import Part, PostgresVocabularies
+from store.vocabularies import Part
 from workers.wiring import VocabularyModels
 from workers.work import Result, Work
 
@@ -69,9 +69,8 @@ async def run_retrieve(work: Work) -> RetrievedTags:
     return await retrieve_tags(
         await work.output(EmbeddedPhrases),
         await work.vectors(EmbeddedPhrases),
-        lexicon=PostgresVocabularies(work.database),
+        look_up=_look_up(work),
         search=loaded.fused or loaded.tokens,
-        vocabulary_id=given(work, "vocabulary_id"),
         allow_nsfw_tags=given(work, "allow_nsfw_tags"),
         per_phrase_k=settings.retrieval_per_phrase_k,
         min_tag_count=given(work, "min_tag_count"),
@@ -105,11 +104,15 @@ async def run_validate(work: Work) -> ValidatedTags:
     return validate_tags(
         ranked,
         retrieved=await work.output(RetrievedTags),
-        vocabulary=await PostgresVocabularies(work.database).look_up(given(work, "vocabulary_id"), tags),
+        vocabulary=await _look_up(work)(tags),
         allow_nsfw_tags=given(work, "allow_nsfw_tags"),
         min_tag_count=given(work, "min_tag_count"),
         global_k=settings.retrieval_global_k,
     )
+
+
+def _look_up(work: Work) -> LookUp:
+    return partial(vocabularies.look_up, work.database, given(work, "vocabulary_id"))
 
 
 def given(work: Work, name: str) -> Any:
@@ -138,9 +141,8 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
     """The models of a vocabulary, visible in the same transaction; built in a thread, while the names are embedded."""
     built_for = given(work, "vocabulary_id")
     content = await work.database.ask(vocabularies.content, built_for)
-    builder = TagModelBuilder()
     (tokens, context), similarity = await asyncio.gather(
-        asyncio.to_thread(builder.build, content), _similarity(work, content)
+        asyncio.to_thread(build_tag_models, content), _similarity(work, content)
     )
     files: dict[Part, bytes] = {"tokens": tokens, "context": context}
     sentences: dict[str, str] = {}
@@ -153,7 +155,7 @@ async def index_embed(work: Work) -> Result[BuiltVocabulary]:
         model_digest=digests["tokens"],
         context_digest=digests["context"],
         similarity_digest=digests.get("similarity"),
-        dimension=builder.dimension,
+        dimension=DIMENSION,
         **sentences,
     )
     return Result(built, effect=partial(vocabularies.keep_models, built=built, files=files))

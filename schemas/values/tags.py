@@ -206,7 +206,6 @@ class PhraseReport(Phrase):
 class RetrievedTags(Value):
     """Stage `retrieve`: the tags found for each phrase, in the order of the phrases."""
 
-    vocabulary_id: int
     phrases: tuple[PhraseReport, ...]
 
     @property

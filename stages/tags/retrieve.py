@@ -15,7 +15,7 @@ from schemas.values.tags import (
     Tag,
     Vocabulary,
 )
-from stages.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector, Vectors
+from stages.ports import LookUp, NeighbourSearch, TokenQuery, Vector, Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import is_nsfw, is_rare, named
 from stages.tags.similarity import ContextModel, TokenModel, context_vector, term_weights
@@ -31,9 +31,8 @@ async def retrieve_tags(
     embedded: EmbeddedPhrases,
     vectors: Vectors,
     *,
-    lexicon: TagLexicon,
+    look_up: LookUp,
     search: NeighbourSearch,
-    vocabulary_id: int,
     allow_nsfw_tags: bool,
     per_phrase_k: int,
     min_tag_count: int,
@@ -49,7 +48,7 @@ async def retrieve_tags(
     if per_phrase_k < 1:
         raise ValueError(f"per_phrase_k must be at least 1, not {per_phrase_k}")
     lookups = [phrase.lookup for phrase in embedded.phrases]
-    known = await lexicon.look_up(vocabulary_id, lookups)
+    known = await look_up(lookups)
     exact = {
         lookup: [tag.name for tag in named(lookup, known) if not is_rare(tag, min_tag_count)] for lookup in lookups
     }
@@ -57,7 +56,7 @@ async def retrieve_tags(
     nearest = await asyncio.to_thread(search.nearest, queries, per_phrase_k) if queries else []
     near = {query.token: neighbours for query, neighbours in zip(queries, nearest, strict=True)}
     tokens = {neighbour.alias_token for neighbours in nearest for neighbour in neighbours}
-    around = await lexicon.look_up(vocabulary_id, sorted(tokens))
+    around = await look_up(sorted(tokens))
     words = Vocabulary(tags=known.tags + around.tags, aliases=known.aliases | around.aliases)
     found = []
     for phrase in embedded.phrases:
@@ -77,7 +76,7 @@ async def retrieve_tags(
                 not_permitted=len(met) - len(rare) - len(kept),
             )
         )
-    return RetrievedTags(vocabulary_id=vocabulary_id, phrases=tuple(found))
+    return RetrievedTags(phrases=tuple(found))
 
 
 def _queries(embedded: EmbeddedPhrases, vectors: Vectors) -> Iterator[TokenQuery]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters.tag_models import TagModelBuilder, packed, read_context_model, read_token_model, unpacked
+from adapters.tag_models import build_tag_models, packed, read_context_model, read_token_model, unpacked
 from schemas.errors import FailureCategory
 from stages.ports import TokenQuery
 from stages.tags.similarity import context_score, context_vector
@@ -21,23 +21,21 @@ from tests.stages.tags.clothes import CLOTHES
 
 pytestmark = pytest.mark.servers
 
-BUILDER = TagModelBuilder(dimension=16, buckets=500, epochs=3, components=4)
-
 
 @pytest.fixture(scope="module")
 def files() -> tuple[bytes, bytes]:
-    return BUILDER.build(CLOTHES, seed=7)
+    return build_tag_models(CLOTHES)
 
 
 def test_every_tag_and_alias_has_a_vector_of_length_1_and_a_misspelt_word_one_near(files: tuple[bytes, bytes]) -> None:
     tokens = read_token_model(files[0])
 
     assert list(tokens.tokens) == sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
-    assert (tokens.name, tokens.vectors.shape) == ("fasttext", (12, 16))
+    assert (tokens.name, tokens.vectors.shape) == ("fasttext", (12, 100))
     np.testing.assert_allclose(np.linalg.norm(tokens.vectors, axis=1), 1, atol=1e-5)
     found = tokens.vectors_of(["shirt", "trousrs", "hat", ""])
     assert list(found) == ["shirt", "trousrs", "hat"]
-    assert {(row.shape, row.dtype.name) for row in found.values()} == {((16,), "float32")}
+    assert {(row.shape, row.dtype.name) for row in found.values()} == {((100,), "float32")}
     np.testing.assert_allclose([np.linalg.norm(row) for row in found.values()], 1, atol=1e-5)
     (misspelt,) = tokens.vectors_of(["trousrs"]).values()
     assert misspelt.tobytes() == found["trousrs"].tobytes(), "a vector depends on its token alone"
@@ -61,8 +59,8 @@ def test_tags_that_occur_together_are_near_in_context_and_others_are_not(files: 
 
 PROGRAM = """
 import hashlib
-from tests.adapters.test_tag_models import BUILDER, CLOTHES
-print(*(hashlib.sha256(file).hexdigest() for file in BUILDER.build(CLOTHES, seed=7)))
+from tests.adapters.test_tag_models import CLOTHES, build_tag_models
+print(*(hashlib.sha256(file).hexdigest() for file in build_tag_models(CLOTHES)))
 """
 
 

@@ -39,7 +39,7 @@ REPORT: Final = PhraseReport(
 RANKS: Final = {"coat": 1}
 OUTPUTS: Final = {
     "embed": EmbeddedPhrases(model="fasttext", model_digest="a", phrases=(), embedded=(), context=None),
-    "retrieve": RetrievedTags(vocabulary_id=1, phrases=()),
+    "retrieve": RetrievedTags(phrases=()),
     "rerank": RankedTags(candidates=(COAT,), phrase_reports=(REPORT,), phrase_rank_by_tag=RANKS),
     "validate": ValidatedTags(candidates=(COAT,), phrase_rank_by_tag=RANKS),
 }

@@ -8,7 +8,6 @@ import numpy as np
 from schemas.values.tags import NearToken, Tag, Vocabulary
 from stages.ports import TokenQuery, Vector
 from stages.tags.similarity import TokenModel
-from store.vocabularies import vocabulary_missing
 
 
 def unit(*numbers: float) -> Vector:
@@ -18,14 +17,12 @@ def unit(*numbers: float) -> Vector:
 
 @dataclass
 class InMemoryVocabulary:
-    """A TagLexicon over one vocabulary."""
+    """A vocabulary whose tokens are looked up."""
 
     tags: Mapping[str, Tag]
     aliases: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Vocabulary:
-        if tokens and vocabulary_id != 1:
-            raise vocabulary_missing(vocabulary_id)
+    async def look_up(self, tokens: Sequence[str]) -> Vocabulary:
         aliases = {token: self.aliases[token] for token in tokens if token in self.aliases}
         names = {*tokens, *(target for targets in aliases.values() for target in targets)}
         tags = tuple(self.tags[name] for name in sorted(names & self.tags.keys()))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from schemas.values import tags
-from stages.ports import NeighbourSearch, TagLexicon, Vector
+from stages.ports import LookUp, NeighbourSearch, Vector
 from stages.tags.phrases import lookup_of, normalise
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import embed_phrases, retrieve_tags
@@ -22,8 +22,7 @@ EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[dict[str, Vector
 class SearchedVocabulary(NamedTuple):
     """A vocabulary with everything that a request needs."""
 
-    vocabulary_id: int
-    lexicon: TagLexicon
+    look_up: LookUp
     search: NeighbourSearch
     tokens: TokenModel
     context_model: ContextModel
@@ -51,7 +50,6 @@ async def candidates_from_phrases(
 
     The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
     """
-    lexicon = vocabulary.lexicon
     policy: dict[str, Any] = {"allow_nsfw_tags": allow_nsfw_tags, "min_tag_count": min_tag_count}
     embedded, vectors = embed_phrases(
         rewrite_phrases,
@@ -64,9 +62,8 @@ async def candidates_from_phrases(
     retrieved = await retrieve_tags(
         embedded,
         vectors,
-        lexicon=lexicon,
+        look_up=vocabulary.look_up,
         search=vocabulary.search,
-        vocabulary_id=vocabulary.vocabulary_id,
         per_phrase_k=per_phrase_k,
         skip_exact=skip_exact,
         **policy,
@@ -79,7 +76,7 @@ async def candidates_from_phrases(
         per_phrase_final_k=per_phrase_final_k,
         global_k=global_k,
     )
-    known = await lexicon.look_up(vocabulary.vocabulary_id, [candidate.tag for candidate in ranked.candidates])
+    known = await vocabulary.look_up([candidate.tag for candidate in ranked.candidates])
     validate_tags(ranked, retrieved=retrieved, vocabulary=known, global_k=global_k, **policy)
     return ranked
 
@@ -124,7 +121,7 @@ def vocabulary(
     inside = vectors or {}
     stored = InMemoryVocabulary(tags_of(counts, nsfw), aliases or {})
     tokens = token_model({**inside, **(lookups or {})})
-    return SearchedVocabulary(1, stored, NotedSearch(inside), tokens, context_model(terms, idf), rows)
+    return SearchedVocabulary(stored.look_up, NotedSearch(inside), tokens, context_model(terms, idf), rows)
 
 
 def searches(searched: SearchedVocabulary) -> list[tuple[str, ...]]:
@@ -156,7 +153,6 @@ def retrieved(similarities: Mapping[str, Mapping[str, float]], *, required: tupl
         return tags.Candidate(tag=tag, count=1, score_fasttext=score, score_combined=score, **of_phrase)
 
     return tags.RetrievedTags(
-        vocabulary_id=1,
         phrases=tuple(
             tags.PhraseReport(
                 **dict(tags.Phrase(phrase=phrase, normalized=normalise(phrase), lookup=lookup_of(phrase))),

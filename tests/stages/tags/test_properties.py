@@ -34,7 +34,7 @@ def vocabularies(draw: st.DrawFn) -> SearchedVocabulary:
     rows = draw(st.dictionaries(st.sampled_from(NAMES), angles))
     model = context_model(draw(st.dictionaries(st.sampled_from((*NAMES, *ALIASES)), angles)))
     tokens = token_model(draw(st.dictionaries(st.sampled_from([lookup_of(word) for word in WORDS if word]), angles)))
-    return SearchedVocabulary(1, stored, search, tokens, model, rows)
+    return SearchedVocabulary(stored.look_up, search, tokens, model, rows)
 
 
 requests = st.fixed_dictionaries(

@@ -1,6 +1,7 @@
-"""Vocabularies and their models: all or nothing; and the contract of every TagLexicon."""
+"""Vocabularies and their models: all or nothing; and the contract of looking tokens up."""
 
 from collections.abc import Mapping
+from functools import partial
 from hashlib import sha256
 
 import asyncpg
@@ -8,10 +9,10 @@ import pytest
 
 from schemas.errors import FailureCategory, Refused
 from schemas.values.tags import BuiltVocabulary, Tag, Vocabulary
-from stages.ports import TagLexicon
+from stages.ports import LookUp
 from store import vocabularies
 from store.database import Connection, Database
-from store.vocabularies import Part, PostgresVocabularies
+from store.vocabularies import Part
 from tests.fakes.tags import InMemoryVocabulary
 from tests.refusals import failing
 
@@ -108,17 +109,15 @@ def stored_in(request: pytest.FixtureRequest) -> Database | None:
 
 
 async def test_tags_aliases_and_their_targets_are_looked_up(stored_in: Database | None) -> None:
-    lexicon: TagLexicon = InMemoryVocabulary({tag.name: tag for tag in (SHIRT, HAT, BOTH)}, ALIASES)
-    stored_id = 1
+    look_up: LookUp = InMemoryVocabulary({tag.name: tag for tag in (SHIRT, HAT, BOTH)}, ALIASES).look_up
     if stored_in is not None:
         imported = Vocabulary(tags=(SHIRT, HAT, BOTH), aliases=ALIASES)
         stored_id = await stored_in.once(vocabularies.keep, "clothes", imported)
-        lexicon = PostgresVocabularies(stored_in)
+        look_up = partial(vocabularies.look_up, stored_in, stored_id)
+        with failing(FailureCategory.VOCABULARY_UNUSABLE, "Vocabulary 99 is not stored"):
+            await vocabularies.look_up(stored_in, 99, ["word"])
 
-    assert await lexicon.look_up(stored_id, ["wear", "nobody", "both"]) == Vocabulary(
+    assert await look_up(["wear", "nobody", "both"]) == Vocabulary(
         tags=(BOTH, HAT, SHIRT), aliases={"both": ("hat",), "wear": ("hat", "shirt")}
     )
-    assert await lexicon.look_up(stored_id, ["nobody"]) == Vocabulary(tags=(), aliases={})
-    assert await lexicon.look_up(99, []) == Vocabulary(tags=(), aliases={})
-    with failing(FailureCategory.VOCABULARY_UNUSABLE, "Vocabulary 99 is not stored"):
-        await lexicon.look_up(99, ["word"])
+    assert await look_up(["nobody"]) == await look_up([]) == Vocabulary(tags=(), aliases={})
