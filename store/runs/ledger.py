@@ -44,11 +44,8 @@ WHERE id IN (SELECT call_id FROM llm_call_use WHERE attempt_id = $1 ORDER BY ord
 """
 
 
-class KeptCall(NamedTuple):
-    """An answered call in the ledger."""
-
-    call_id: int
-    reply: ChatReply
+KeptCall = tuple[int, ChatReply]
+"""The id of an answered call in the ledger, and the answer."""
 
 
 def call_key(call: ChatCall, served_by: ModelIdentity) -> str:
@@ -62,7 +59,7 @@ async def find(connection: Connection, key: str) -> KeptCall | None:
     if row is None:
         return None
     values = dict(row)
-    return KeptCall(values.pop("id"), ChatReply(model="", **values))
+    return values.pop("id"), ChatReply(model="", **values)
 
 
 async def keep(
@@ -85,7 +82,7 @@ async def keep(
         is_batched,
     )
     if call_id is not None:
-        return KeptCall(call_id, reply)
+        return call_id, reply
     found = await find(connection, key)
     return found if found is not None else await keep(connection, key, call, reply, served_by, is_batched=is_batched)
 

@@ -116,8 +116,8 @@ async def call_model(
     replied = {"text": "yes", "model": model, "digest": "d", "stop_reason": "stop", "seconds": 1.0} | reply
     served_by = served(model, server=server)
     key = ledger.call_key(asked, served_by)
-    kept = await ledger.keep(connection, key, asked, ChatReply(**replied), served_by)
-    await ledger.use(connection, attempt_id, kept.call_id, purpose, is_reused=is_reused)
+    call_id, _ = await ledger.keep(connection, key, asked, ChatReply(**replied), served_by)
+    await ledger.use(connection, attempt_id, call_id, purpose, is_reused=is_reused)
 
 
 async def counted(connection: Connection, *tables: str) -> list[int]:

@@ -135,7 +135,7 @@ async def test_an_answer_that_is_stored_while_a_stage_registers_is_found_and_not
     found = await work.register("a")
     await work.step()
 
-    assert found.kept is not None and found.kept.reply.text == "yes"
+    assert found.kept is not None and found.kept[1].text == "yes"
     assert work.server.batches == {}
 
 
