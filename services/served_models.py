@@ -58,19 +58,40 @@ def model_of(kind: str, stage: str, frozen: FrozenSettings, inputs: Mapping[str,
     return settings.model.quantitative_model
 
 
+_OLLAMA, _OPENAI = "OLLAMA_HOST", "RAGQ_OPENAI_BASE_URL"
 #: Backend -> the setting that names its server of language models, and that of its server of embeddings.
-_CHAT = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_BASE_URL"}
-_EMBEDDINGS = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_EMBEDDING_BASE_URL"}
+_CHAT = {"ollama": _OLLAMA, "openai": _OPENAI}
+_EMBEDDINGS = {"ollama": _OLLAMA, "openai": "RAGQ_OPENAI_EMBEDDING_BASE_URL"}
 
 
 async def check_servers(connection: Connection, run: NewRun, environment: Mapping[str, str] | None = None) -> None:
     """Raise Refused when the workers that would take the stages of a run ask another server than is named. Also when
     they, or without any worker this environment, have no address for the backend that the run was given."""
-    if needed := _needed(run):
-        known = merged(os.environ, ENV_FILE) if environment is None else environment
-        live = await workers.live(connection)
-        for stage, name in needed.items():
-            _check(stage, name, _named(name, known), _takers(stage, live), run)
+    if not (needed := _needed(run)):
+        return
+    known = merged(os.environ, ENV_FILE) if environment is None else environment
+    live = await workers.live(connection)
+    for stage, name in needed.items():
+        ours = given_servers(known).get(name) if name == _OLLAMA else known.get(name) or known.get(_OPENAI)
+        takers = _takers(stage, live)
+        if not (takers or ours or name == _OLLAMA):
+            raise Refused(
+                f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
+                "workers (`ragq down`, then `ragq up`), or choose backend ollama."
+            )
+        for theirs in (taker.servers.get(name) for taker in takers):
+            if theirs is None:
+                raise Refused(
+                    f"Stage '{stage}' asks a server that {name} names, and the running workers were started without "
+                    f"it. Start them again with {name} set: `ragq down`, then `ragq up`."
+                )
+            if ours and server_name(ours) != theirs:
+                raise Refused(
+                    f"{name} is {masked(ours)} here, and the running workers ask {theirs} for stage '{stage}'. This "
+                    f"run has profile {run.profile} ({run.request['profile_source']}). To have the workers ask the "
+                    f"first, run `ragq down`, then `ragq up` with {name} set as here; to use theirs, unset {name} and "
+                    "choose the profile with --profile."
+                )
 
 
 def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
@@ -96,33 +117,6 @@ def _takers(stage: str, live: Iterable[LiveWorker]) -> list[LiveWorker]:
     """The workers of a stage; of those on one host with the same stages the newest, which replaced the others."""
     newest = {(worker.host, worker.stages): worker for worker in live if stage in worker.stages}
     return list(newest.values())
-
-
-def _named(name: str, environment: Mapping[str, str]) -> str | None:
-    if name == "OLLAMA_HOST":
-        return given_servers(environment).get(name)
-    return environment.get(name) or environment.get("RAGQ_OPENAI_BASE_URL") or None
-
-
-def _check(stage: str, name: str, named: str | None, takers: Sequence[LiveWorker], run: NewRun) -> None:
-    if not takers and named is None and name != "OLLAMA_HOST":
-        raise Refused(
-            f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
-            "workers (`ragq down`, then `ragq up`), or choose backend ollama."
-        )
-    for there in (taker.servers.get(name) for taker in takers):
-        if there is None:
-            raise Refused(
-                f"Stage '{stage}' asks a server that {name} names, and the running workers were started without it. "
-                f"Start them again with {name} set: `ragq down`, then `ragq up`."
-            )
-        if named is not None and server_name(named) != there:
-            raise Refused(
-                f"{name} is {masked(named)} here, and the running workers ask {there} for stage '{stage}'. This run "
-                f"has profile {run.profile} ({run.request['profile_source']}). To have the workers ask the first, run "
-                f"`ragq down`, then `ragq up` with {name} set as here; to use theirs, unset {name} and choose the "
-                "profile with --profile."
-            )
 
 
 TIMEOUT_S = 3.0
