@@ -231,14 +231,11 @@ class _Tag(BaseModel):
     details: dict[str, Any] = {}
 
 
-class _Tags(BaseModel):
-    models: list[_Tag]
-    server: str | None = None
-
-
 class _Answer(BaseModel):
-    """What is read of the other answers, each of which has one of these."""
+    """What is read of the answers, each of which has one of these."""
 
+    models: list[_Tag] | None = None
+    server: str | None = None
     model_info: dict[str, Any] = {}
     default_generation_settings: dict[str, Any] = {}
     data: list[dict[str, Any]] = []
@@ -260,13 +257,12 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
     response = await client.get(f"{url}/api/tags")
     if response.is_error:
         raise status_error(url, model, response)
-    try:
-        tags = _Tags.model_validate_json(response.content)
-    except ValidationError as error:
+    tags = _read(response)
+    if tags.models is None:
         raise LLMError(
-            f"{server_name(url)} answered a request for model '{model}' with something other than Ollama's JSON "
-            f"({type(error).__name__}). Is it an Ollama server?"
-        ) from None
+            f"{server_name(url)} answered a request for model '{model}' with something other than Ollama's JSON. "
+            "Is it an Ollama server?"
+        )
     listed = {tag.model: tag for tag in tags.models}
     found = listed.get(model, listed.get(f"{model}:latest"))
     if found is None:

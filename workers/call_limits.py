@@ -25,7 +25,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from schemas.errors import LLMError, StackError
-from schemas.settings.process import LLMLimits
+from schemas.settings.process import ProcessSettings
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import estimated_tokens, used_tokens
@@ -71,11 +71,15 @@ Busy = tuple[WaitReason, float]
 _FULL: Final[Busy] = (WaitReason.CALLS, 10.0)
 
 
-def client(broker_url: str, limits: LLMLimits) -> Redis | None:
+def _has_limits(settings: ProcessSettings) -> bool:
+    return any((settings.ragq_llm_concurrency, settings.ragq_llm_rpm, settings.ragq_llm_tpm))
+
+
+def client(broker_url: str, settings: ProcessSettings) -> Redis | None:
     """The Redis that counts; None with another broker. Raises StackError when there are limits then."""
     if broker_url.startswith("redis"):
         return Redis.from_url(broker_url, socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0))
-    if any(limits):
+    if _has_limits(settings):
         raise StackError(
             "Name a Redis or Valkey in REDIS_URL, or unset RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM."
         )
@@ -86,11 +90,11 @@ class CallLimits:
     """The calls of one process, within limits that all processes share."""
 
     def __init__(
-        self, database: Database, limits: LLMLimits, redis: Redis | None = None, *, lease_s: float = 6.0
+        self, database: Database, settings: ProcessSettings, redis: Redis | None = None, *, lease_s: float = 6.0
     ) -> None:
         self._database = database
-        self._limits = limits
-        self._slots = limits.calls or 0
+        self._settings = settings
+        self._slots = settings.ragq_llm_concurrency
         self._lease_s = lease_s
         self._waiting: Counter[str] = Counter()
         self._refused_until: defaultdict[str, float] = defaultdict(float)
@@ -155,7 +159,7 @@ class CallLimits:
             return busy
         except RedisError as error:
             log.warning("limits_unknown", server=server, error_type=type(error).__name__)
-            return (WaitReason.CALLS, 5.0) if any(self._limits) else None
+            return (WaitReason.CALLS, 5.0) if _has_limits(self._settings) else None
 
     @asynccontextmanager
     async def _permitted(self, server: str, tokens: int, refusals: int) -> AsyncIterator[None]:
@@ -198,11 +202,11 @@ class CallLimits:
 
     async def _begin(self, server: str, tokens: int) -> Busy | None:
         """Count a request and its tokens, where this minute has room for both."""
-        most = self._limits.tokens or 0
+        most = self._settings.ragq_llm_tpm
         units = min(most, _MOST_UNITS)
         # A call that is larger than the limit is made when no other one was made in the last minute.
         cost = min(math.ceil(tokens * units / most), units) if most else 0
-        limits = ((WaitReason.REQUESTS, self._limits.requests, 1), (WaitReason.TOKENS, units, cost))
+        limits = ((WaitReason.REQUESTS, self._settings.ragq_llm_rpm, 1), (WaitReason.TOKENS, units, cost))
         windows = [(reason, RateLimitItemPerMinute(limit), cost) for reason, limit, cost in limits if limit]
         for reason, item, cost in windows:
             if not await self._window.test(item, reason, server, cost=cost):

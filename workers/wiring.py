@@ -116,10 +116,10 @@ class Wiring:
         self._chat = cache(self._build_chat)
         self._pair_scorer = cache(self._build_pair_scorer)
         self._open = AsyncExitStack()
-        redis = client(broker_url, process.llm_limits) if broker_url else None
+        redis = client(broker_url, process) if broker_url else None
         if redis is not None:
             self._open.push_async_callback(redis.aclose)
-        limits = CallLimits(database, process.llm_limits, redis, lease_s=process.ragq_lease_seconds)
+        limits = CallLimits(database, process, redis, lease_s=process.ragq_lease_seconds)
         self.calls = CallLedger(database, limits)
         self.tag_models = TagModels(database)
 

@@ -31,17 +31,6 @@ class ServerAddress(NamedTuple):
     api_key: str | None
 
 
-class LLMLimits(NamedTuple):
-    """What all workers together may ask of one server of language models; None sets no limit."""
-
-    calls: int | None = None
-    """At a time."""
-    requests: int | None = None
-    """Begun in any 60 seconds."""
-    tokens: int | None = None
-    """Of the calls that are begun in any 60 seconds."""
-
-
 def _address(base_url: str | None, key: SecretStr | None) -> ServerAddress | None:
     if base_url is None:
         return None
@@ -208,11 +197,6 @@ class ProcessSettings(BaseModel):
             return self.ragq_llm_concurrency + max(1, self.ragq_llm_concurrency // 4)
         has_server = self.ollama_host is not None or self.openai_server is not None
         return _SERVER_STAGES if has_server else _EMBEDDED_STAGES
-
-    @property
-    def llm_limits(self) -> LLMLimits:
-        """The limits of each server of language models."""
-        return LLMLimits(self.ragq_llm_concurrency or None, self.ragq_llm_rpm or None, self.ragq_llm_tpm or None)
 
     @property
     def openai_embedding_server(self) -> ServerAddress | None:

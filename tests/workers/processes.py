@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from schemas.settings.process import LLMLimits, ProcessSettings
+from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from stages.ports import ChatModel, Embedder, PairScorer
@@ -54,7 +54,7 @@ class ModelAlone:
     """The wiring of a process that has a language model and nothing else."""
 
     def __init__(self, database: Database, model: Any) -> None:
-        self.calls = CallLedger(database, CallLimits(database, LLMLimits()))
+        self.calls = CallLedger(database, CallLimits(database, ProcessSettings()))
         self._model = model
 
     def chat(self, _: RunSettings) -> Any:

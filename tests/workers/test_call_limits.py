@@ -11,7 +11,7 @@ import pytest
 from redis.asyncio import Redis
 
 from schemas.errors import LLMError, StackError
-from schemas.settings.process import LLMLimits
+from schemas.settings.process import ProcessSettings
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
@@ -27,6 +27,10 @@ from workers.leases import BudgetSpent, ServerBusy
 SERVER = "http://gpu:8000/v1"
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), max_tokens=10)
 REPLY = ChatReply(text="yes", model="m", digest="", stop_reason="stop", prompt_tokens=20, reply_tokens=5, seconds=0.1)
+
+
+def limited_to(calls: int = 0, requests: int = 0, tokens: int = 0) -> ProcessSettings:
+    return ProcessSettings(ragq_llm_concurrency=calls, ragq_llm_rpm=requests, ragq_llm_tpm=tokens)
 
 
 class Server:
@@ -66,7 +70,7 @@ class Asking:
     claims: Sequence[Claim]
 
     def process(self, **limits: int) -> CallLimits:
-        return CallLimits(self.database, LLMLimits(**limits), self.redis, lease_s=2.0)
+        return CallLimits(self.database, limited_to(**limits), self.redis, lease_s=2.0)
 
     def ask(self, process: CallLimits, of: int, server: "Server", url: str = SERVER) -> Coroutine[Any, Any, ChatReply]:
         return process.ask(self.claims[of], url, CALL, server.send)
@@ -266,7 +270,7 @@ async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and
 
 
 async def test_a_long_refusal_ends_no_lease_and_a_shorter_one_does_not_shorten_it(asking: Asking) -> None:
-    process = CallLimits(asking.database, LLMLimits(calls=1), asking.redis, lease_s=0.3)
+    process = CallLimits(asking.database, limited_to(calls=1), asking.redis, lease_s=0.3)
     asked = asyncio.ensure_future(asking.ask(process, 0, Server(call_s=2.0)))
     await asyncio.sleep(0.2)
 
@@ -286,13 +290,13 @@ async def test_no_more_calls_or_tokens_begin_in_a_minute_and_another_server_is_n
     database: Database, redis: Redis
 ) -> None:
     for limits, reason in (
-        (LLMLimits(requests=3), WaitReason.REQUESTS),
-        (LLMLimits(tokens=300), WaitReason.TOKENS),
-        (LLMLimits(requests=3, tokens=1_000), WaitReason.REQUESTS),
-        (LLMLimits(tokens=3_000_000), WaitReason.TOKENS),
+        (limited_to(requests=3), WaitReason.REQUESTS),
+        (limited_to(tokens=300), WaitReason.TOKENS),
+        (limited_to(requests=3, tokens=1_000), WaitReason.REQUESTS),
+        (limited_to(tokens=3_000_000), WaitReason.TOKENS),
     ):
         await redis.flushdb()
-        tokens = 3 * (limits.tokens or 300) // 10
+        tokens = 3 * (limits.ragq_llm_tpm or 300) // 10
         servers = [CallLimits(database, limits, redis) for _ in range(2)]
 
         *found, last = [await servers[number % 2].take(SERVER, str(number), tokens) for number in range(4)]
@@ -303,20 +307,20 @@ async def test_no_more_calls_or_tokens_begin_in_a_minute_and_another_server_is_n
 
 
 async def test_a_call_that_is_larger_than_the_limit_is_made_when_no_other_was(database: Database, redis: Redis) -> None:
-    servers = CallLimits(database, LLMLimits(tokens=50), redis)
+    servers = CallLimits(database, limited_to(tokens=50), redis)
     assert await servers.take(SERVER, "1", 80) is None
     assert await servers.take(SERVER, "2", 80) is not None
 
 
 async def test_limits_hold_calls_back_while_the_broker_is_away_and_nothing_else_does(database: Database) -> None:
     async with Redis.from_url("redis://127.0.0.1:1/0") as away:
-        limited, open_ = (CallLimits(database, limits, away) for limits in (LLMLimits(calls=1), LLMLimits()))
+        limited, open_ = (CallLimits(database, limits, away) for limits in (limited_to(calls=1), ProcessSettings()))
         assert await limited.take(SERVER, "1", 1) == (WaitReason.CALLS, 5.0)
         assert await open_.take(SERVER, "1", 1) is None
 
 
 def test_limits_without_redis_are_refused_in_words() -> None:
-    assert client("amqp://broker/ragq", LLMLimits()) is None
+    assert client("amqp://broker/ragq", ProcessSettings()) is None
     remedy = "Redis or Valkey in REDIS_URL, or unset RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM"
     with pytest.raises(StackError, match=remedy):
-        client("amqp://broker/ragq", LLMLimits(requests=1))
+        client("amqp://broker/ragq", limited_to(requests=1))
