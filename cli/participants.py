@@ -29,7 +29,7 @@ from services.data_sets import (
 )
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.embed import counted_variants
-from stages.participants.splits import PAPER_FILES, PUBLISHED_IDS, parse_listed_splits, split_problems
+from stages.participants.splits import PAPER_FILES, parse_listed_splits, split_problems
 from stages.participants.transcripts import CLEANED, SPEAKERS, refuse_wrong_variant, variant_of_folder, vary
 from stages.records import Parsed, accept
 from stages.reports.tables import Moment
@@ -144,8 +144,7 @@ def participants(
 
     DIRECTORY is DATA_BASE_DIR, if that is set and none is named.
 
-    A folder without paper_splits/ gets the paper's splits all the same when every published participant is stored
-    with item labels; `ragq splits make --paper` names those that are missing.
+    `ragq splits make --paper` makes the paper's splits of a folder without paper_splits/.
 
     What the data set has stays, labels of others included; another data set may have the same numbers and names of
     splits. An import that would change a stored transcript, label or split is refused, with each named, unless
@@ -199,13 +198,13 @@ def _changes(imported: ImportedParticipants) -> Iterator[str]:
         yield f"and {len(lines) - SHOWN} more; --json has all of them"
     yield f"transcript variant {counted_variants(imported.variants) or 'none'}"
     for split, size in imported.splits.items():
-        yield f"split {split}: {size}" + (" (published ids)" if split in imported.made_splits else "")
+        yield f"split {split}: {size}"
     for number, item in imported.patched_items.items():
         yield f"participant {number}: {item} was rebuilt from the total"
 
 
 def _notices(imported: ImportedParticipants) -> Iterator[str]:
-    """What an import replaced or left out, and why the paper's splits were not made."""
+    """What an import replaced or left out."""
     if imported.conflicting_splits:
         yield (
             f"Replaced: {', '.join(imported.conflicting_splits.values())}. "
@@ -213,11 +212,6 @@ def _notices(imported: ImportedParticipants) -> Iterator[str]:
         )
     if imported.unknown:
         yield f"Labels of participants whose transcripts are not stored were left out: {listed(imported.unknown)}."
-    if 0 < len(imported.missing) < len(PUBLISHED_IDS):
-        yield (
-            f"The paper's splits were not made: {len(imported.missing)} of their {len(PUBLISHED_IDS)} participants "
-            "are not stored with item labels. `ragq splits make --paper` names those that are not stored."
-        )
 
 
 @click.command("demo-data", context_settings={"help_option_names": ["-h", "--help"]})

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from pydantic import Field
-
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
@@ -20,9 +18,7 @@ from schemas.values.participants import (
     TranscriptVariant,
 )
 from stages.participants.splits import (
-    PAPER_FILES,
     PUBLISHED,
-    PUBLISHED_IDS,
     PUBLISHED_SPLITS,
     TRAIN_AND_DEV,
     listed_split,
@@ -54,7 +50,7 @@ class ImportedParticipants(Value):
     """Those of them with item labels."""
     variants: dict[TranscriptVariant, int]
     splits: dict[str, int]
-    """The participants of each that was imported or made."""
+    """The participants of each that was imported."""
     new: tuple[int, ...]
     unchanged: tuple[int, ...]
     changed: dict[int, tuple[str, ...]]
@@ -65,11 +61,7 @@ class ImportedParticipants(Value):
     """The import has labels of them, and nobody has their transcripts: left out."""
     conflicting_splits: dict[str, str]
     """Those that were stored with other participants, in words."""
-    made_splits: tuple[str, ...] = ()
-    """The paper's splits, made because the import has no files of them."""
     patched_items: dict[int, PHQ8Item]
-    missing: tuple[int, ...] = Field(default=(), exclude=True)
-    """Published participants that are not stored with item labels; nothing is made then."""
 
 
 async def import_participants(
@@ -78,10 +70,7 @@ async def import_participants(
     """Add participants and splits to the data set of a name, all or nothing.
 
     What is stored and not in the import stays, labels included. Raises Refused, with everything that is stored
-    otherwise, unless it may be replaced.
-
-    Without a paper split among those of the import, the paper's are made when every participant of them is stored with
-    item labels, and none of them is stored with other participants. None is imported or made without `with_splits`.
+    otherwise, unless it may be replaced. No split is imported without `with_splits`.
     """
     _refuse_name(name)
     people, labels = data_set.participants, data_set.labels
@@ -112,24 +101,7 @@ async def import_participants(
         kept = [people[one] for one in imported.new]
         kept += [one for one, added, replaced in merges if added or replaced]
         await interviews.keep(connection, name, kept, splits)
-        if with_splits and not data_set.splits.keys() & PAPER_FILES.keys():
-            return imported.model_copy(update=await _make_paper_splits(connection, imported, before))
         return imported
-
-
-async def _make_paper_splits(
-    connection: Connection, imported: ImportedParticipants, before: Mapping[str, StoredSplit]
-) -> dict[str, Any]:
-    """Store the paper's splits where that is possible. Fields of what the import did, with why it was not."""
-    known = await interviews.known(connection, imported.data_set)
-    if missing := tuple(one for one in PUBLISHED_IDS if one not in known or known[one].items is None):
-        return {"missing": missing}
-    new = published_splits()
-    if stored_otherwise(new, before):
-        return {}
-    await interviews.keep_splits(connection, imported.data_set, new)
-    sizes = {split.name: len(split.participant_ids) for split in new}
-    return {"made_splits": tuple(sizes), "splits": imported.splits | sizes}
 
 
 def _refuse_name(data_set: str) -> None:

@@ -34,7 +34,8 @@ TEST_SPLITS = frozenset({"paper-val", "paper-test", "dev", "test", TRAIN_AND_DEV
 """The published splits that nobody takes references from."""
 
 MAKE_SPLITS = (
-    "`ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes others."
+    "`ragq import participants DIR` imports the splits of a data set, `ragq splits make --paper` makes the paper's, "
+    "`--from FILE` makes others."
 )
 
 

@@ -37,11 +37,10 @@ def small_files() -> Mapping[str, bytes]:
 
 
 def plain_files() -> dict[str, bytes]:
-    """Transcripts, cut short, and AVEC label files of all 142 participants, without paper_splits."""
+    """Transcripts, cut short, and label files of all 142 participants."""
     return {
         name: b"".join(data.splitlines(keepends=True)[:LINES_OF_MANY]) if name.startswith("transcripts/") else data
         for name, data in data_set_files().items()
-        if not name.startswith("paper_splits/")
     }
 
 

@@ -1,4 +1,4 @@
-"""`ragq splits`, and the splits that an import of participants makes."""
+"""`ragq splits`."""
 
 import json
 from pathlib import Path
@@ -18,6 +18,7 @@ def test_a_seed_draws_the_papers_splits_anew_and_none_overlaps_or_is_replaced_un
     ragq: Ragq, tmp_path: Path
 ) -> None:
     ragq("import", "participants", str(write_files(tmp_path / "data", plain_files())))
+    ragq("splits", "make", "--paper")
     Path("mine.csv").write_text("Participant_ID,split\n303,paper-test\n")
 
     overlapping = ragq("splits", "make", "--from", "mine.csv", "--replace").exception
