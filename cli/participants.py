@@ -18,7 +18,7 @@ from cli.output import FittingTable, Text, draw, json_option, print_json, print_
 from cli.tags import import_command
 from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, FileProblem, StoredSplit, TranscriptVariant
+from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
 from services.data_sets import (
     ImportedParticipants,
     drawn_splits,
@@ -32,7 +32,6 @@ from stages.participants.embed import counted_variants
 from stages.participants.splits import PAPER_FILES, parse_listed_splits, split_problems
 from stages.participants.transcripts import CLEANED, SPEAKERS, refuse_wrong_variant, variant_of_folder, vary
 from stages.records import Parsed, accept
-from stages.reports.tables import Moment
 from stages.reports.words import counted
 from stages.texts.characters import SHOWN, listed
 from store.database import Connection
@@ -277,16 +276,16 @@ def list_command(as_json: bool) -> None:
         table = FittingTable("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
         for split, wrong in found:
             check = Text("wrong", "red") if wrong else "correct"
-            size, when = len(split.participant_ids), Moment(split.imported_at)
+            size, when = len(split.participant_ids), f"{split.imported_at:%Y-%m-%d %H:%M}"
             table.add_row(split.called, size, split.made_by, check, split.ids_hash, when)
         draw(table, *(f"{split.called}: {problem}" for split, wrong in found for problem in wrong))
     if any(wrong for _, wrong in found):
         raise SystemExit(REFUSED)
 
 
-async def _checked(connection: Connection) -> list[tuple[StoredSplit, list[str]]]:
+async def _checked(connection: Connection) -> list[tuple[Split, list[str]]]:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        checked: list[tuple[StoredSplit, list[str]]] = []
+        checked: list[tuple[Split, list[str]]] = []
         for data_set, splits in groupby(await stored_splits(connection), key=attrgetter("data_set")):
             own = list(splits)
             problems = split_problems(own, await known(connection, data_set))

@@ -14,7 +14,6 @@ from schemas.values.participants import (
     PHQ8Item,
     Split,
     StoredPerson,
-    StoredSplit,
     TranscriptVariant,
 )
 from stages.participants.splits import (
@@ -162,7 +161,7 @@ def published_splits() -> tuple[Split, ...]:
     return tuple(listed_split(f"paper-{part}", ids, PUBLISHED) for part, ids in PUBLISHED_SPLITS.items())
 
 
-async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> StoredSplit:
+async def find_split(connection: Connection, asked: str, *, data_set: str | None = None) -> Split:
     """The split that NAME or DATA_SET/NAME stands for, of one data set where it is given. Raises Refused when none is
     stored, and for a name that splits of several data sets have, with what names each."""
     stored = await interviews.stored_splits(connection)
@@ -251,13 +250,13 @@ async def make_splits(
     return [split.name for split in others]
 
 
-def stored_otherwise(new: Sequence[Split], stored: Mapping[str, StoredSplit]) -> list[StoredSplit]:
+def stored_otherwise(new: Sequence[Split], stored: Mapping[str, Split]) -> list[Split]:
     """Those of the stored splits, by name, that have other participants than the new ones of their names."""
     return [
         stored[split.name] for split in new if split.name in stored and stored[split.name].ids_hash != split.ids_hash
     ]
 
 
-def described(split: StoredSplit) -> str:
+def described(split: Split) -> str:
     """A stored split that others take the place of, in words."""
     return f"split {split.name} ({len(split.participant_ids)} other participants, {split.made_by})"

@@ -8,7 +8,7 @@ from schemas.settings.base import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import StoredSplit, TranscriptVariant
+from schemas.values.participants import Split, TranscriptVariant
 from services.data_sets import find_data_set
 from stages.participants.artifacts import PROMPT_REMEDY, ArtifactFile, load_artifact, other_prompt
 from stages.participants.embed import settings_differences, split_difference, variant_difference
@@ -115,7 +115,7 @@ def _differences(
     index: StoredIndex,
     settings: EffectiveSettings,
     transcripts: Mapping[TranscriptVariant, int],
-    splits: Iterable[StoredSplit],
+    splits: Iterable[Split],
 ) -> list[str]:
     """How an index differs from what a run needs, and what to do."""
     build = f"`{build_command(settings, index.source)}`"
@@ -188,7 +188,7 @@ def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:
 def _named(
     settings: EffectiveSettings,
     stored: Sequence[StoredIndex],
-    splits: Sequence[StoredSplit],
+    splits: Sequence[Split],
     named: str,
     data_set: str,
 ) -> list[StoredIndex]:
@@ -207,7 +207,7 @@ def _named(
 
 
 def _missing(
-    settings: EffectiveSettings, data_set: str, built: Sequence[StoredIndex], own: Sequence[StoredSplit]
+    settings: EffectiveSettings, data_set: str, built: Sequence[StoredIndex], own: Sequence[Split]
 ) -> str:
     """That a data set has no index of a name, and what builds one of its splits, or searches another."""
     name = index_name(settings.run.embedding.embeddings_file)

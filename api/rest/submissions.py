@@ -13,7 +13,7 @@ from schemas.settings.preset import is_preset_name
 from schemas.statuses import Priority
 from schemas.values.base import Text
 from schemas.values.costs import Estimate
-from schemas.values.participants import StoredSplit
+from schemas.values.participants import Split
 from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import Name, ParticipantRequest, QueryPolicy, QueryRequest, Question, RunTerms
 from services.new_runs import Submitted, webhook_url
@@ -87,7 +87,7 @@ participants_router = APIRouter(prefix="/participants", tags=["participants"], r
 
 
 @participants_router.get("/splits")
-async def list_splits(ctx: Context) -> list[StoredSplit]:
+async def list_splits(ctx: Context) -> list[Split]:
     """Every stored split, by name."""
     return await ctx.database.once(interviews.stored_splits)
 

@@ -45,9 +45,12 @@ class AssessmentMode(StrEnum):
 
 
 class Split(Value):
-    """A named group of participants, in the order of its CSV."""
+    """A named group of participants, in the order of its CSV; of no data set until it is stored."""
 
+    data_set: str = ""
     name: str
+    called: str = ""
+    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
     participant_ids: tuple[int, ...]
     csv_hash: str
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
@@ -55,15 +58,7 @@ class Split(Value):
     """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
     made_by: str = "its file"
     """What lists or draws its participants, in words."""
-
-
-class StoredSplit(Split):
-    """A split as it is stored."""
-
-    data_set: str
-    called: str
-    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
-    imported_at: datetime
+    imported_at: datetime | None = None
     without_transcript: int = Field(default=0, examples=[0])
     """Participants whose transcript is not stored: it cannot be submitted whole."""
 

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import FileProblem, Labels, Split, StoredSplit
+from schemas.values.participants import FileProblem, Labels, Split
 from stages.participants.transcripts import import_command
 from stages.records import Parsed, parse_records, parse_rows
 from stages.texts.characters import short_hash
@@ -48,7 +48,7 @@ def training_name(split: str) -> str:
     return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
 
 
-def named_splits(stored: Iterable[StoredSplit], asked: str) -> list[StoredSplit]:
+def named_splits(stored: Iterable[Split], asked: str) -> list[Split]:
     """The splits that a name stands for: NAME those of every data set, DATA_SET/NAME one."""
     stored, aliases = list(stored), {"paper": "paper-test", **TRAINING_SPLITS}
     data_set, slash, name = asked.rpartition("/")
@@ -58,7 +58,7 @@ def named_splits(stored: Iterable[StoredSplit], asked: str) -> list[StoredSplit]
     return []
 
 
-def named_split(stored: Sequence[StoredSplit], asked: str) -> StoredSplit:
+def named_split(stored: Sequence[Split], asked: str) -> Split:
     """The split that NAME or DATA_SET/NAME stands for. Raises Refused when none is stored, and for a name that splits
     of several data sets have, with what names each."""
     found = named_splits(stored, asked)
@@ -75,7 +75,7 @@ def named_split(stored: Sequence[StoredSplit], asked: str) -> StoredSplit:
     return found[0]
 
 
-def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
+def sources(stored: Iterable[Split]) -> list[Split]:
     """The stored splits that may be the source of references, called by their names as such: likely ones first."""
     allowed = [
         one.model_copy(update={"called": one.called.removesuffix(one.name) + training_name(one.name)})
@@ -86,7 +86,7 @@ def sources(stored: Iterable[StoredSplit]) -> list[StoredSplit]:
     return sorted(allowed, key=lambda one: (rank.get(one.name, len(rank)), "train" not in one.name.lower(), one.called))
 
 
-def first_index(stored: Iterable[StoredSplit]) -> str:
+def first_index(stored: Iterable[Split]) -> str:
     """How the first index is built of the stored splits, in words."""
     likeliest = next(iter(sources(stored)), None)
     if likeliest is None:
@@ -283,7 +283,7 @@ _LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
 """Splits whose participants have item labels."""
 
 
-def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, Labels]) -> dict[str, list[str]]:
+def split_problems(splits: Sequence[Split], people: Mapping[int, Labels]) -> dict[str, list[str]]:
     """What is wrong with each split of a data set, and what to do, by its name. `people` are the participants of the
     data set, who all have a transcript, by id."""
     found = {split.name: list(_of_one(split, people)) for split in splits}
@@ -300,7 +300,7 @@ def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
                 yield name, f"{participants_in_words(both)} also in {other}"
 
 
-def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[str]:
+def _of_one(split: Split, people: Mapping[int, Labels]) -> Iterator[str]:
     imports = f"`{import_command(split.data_set)}` imports them"
     if unknown := set(split.participant_ids) - people.keys():
         yield f"{participants_in_words(unknown)} not stored (no transcript); {imports}"
@@ -312,7 +312,7 @@ def _of_one(split: StoredSplit, people: Mapping[int, Labels]) -> Iterator[str]:
         yield f"{published}; {remedy}"
 
 
-def _unlike_published(split: StoredSplit) -> str | None:
+def _unlike_published(split: Split) -> str | None:
     part = split.name.removeprefix("paper-")
     if split.name not in PAPER_FILES or split.made_by not in ("its file", PUBLISHED):
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from schemas.errors import DomainError, FailureCategory, TranscriptError
-from schemas.values.participants import Participant, Split, StoredPerson, StoredSplit
+from schemas.values.participants import Participant, Split, StoredPerson
 from store import rows
 from store.database import Connection
 
@@ -17,12 +17,12 @@ FROM split AS s ORDER BY s.data_set, s.name
 """
 
 
-async def stored_splits(connection: Connection) -> list[StoredSplit]:
+async def stored_splits(connection: Connection) -> list[Split]:
     """Every stored split, by data set and name."""
-    return [StoredSplit(**row) for row in await connection.fetch(SPLITS)]
+    return [Split(**row) for row in await connection.fetch(SPLITS)]
 
 
-async def splits_of(connection: Connection, data_set: str) -> dict[str, StoredSplit]:
+async def splits_of(connection: Connection, data_set: str) -> dict[str, Split]:
     """The splits of a data set, by name."""
     return {split.name: split for split in await stored_splits(connection) if split.data_set == data_set}
 

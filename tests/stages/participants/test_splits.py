@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import Labels, PHQ8Item, StoredSplit
+from schemas.values.participants import Labels, PHQ8Item, Split
 from stages.participants.splits import (
     MAKE_SPLITS,
     PUBLISHED,
@@ -74,9 +74,9 @@ RIGHT = Labels(id=303, gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkey
 EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)
 
 
-def split(name: str, ids: Iterable[int], *, made_by: str = "its file") -> StoredSplit:
+def split(name: str, ids: Iterable[int], *, made_by: str = "its file") -> Split:
     numbers = tuple(ids)
-    return StoredSplit(
+    return Split(
         data_set="data",
         name=name,
         called=name,
@@ -91,7 +91,7 @@ def split(name: str, ids: Iterable[int], *, made_by: str = "its file") -> Stored
 PAPER = [split(f"paper-{part}", ids, made_by=PUBLISHED) for part, ids in PUBLISHED_SPLITS.items()]
 
 
-def found(splits: list[StoredSplit], people: Mapping[int, Labels] = EVERYBODY) -> list[str]:
+def found(splits: list[Split], people: Mapping[int, Labels] = EVERYBODY) -> list[str]:
     problems = split_problems(splits, people)
     return [f"{name}: {problem.rpartition('; ')[0]}" for name, wrong in problems.items() for problem in wrong]
 
