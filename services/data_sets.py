@@ -11,9 +11,9 @@ from schemas.values.base import Value
 from schemas.values.participants import (
     DataSet,
     Participant,
+    Person,
     PHQ8Item,
     Split,
-    StoredPerson,
     TranscriptVariant,
 )
 from stages.participants.splits import (
@@ -77,7 +77,11 @@ async def import_participants(
     async with connection.transaction():
         await hold(connection, Lock.DATA_SET, name)
         stored = await interviews.people(connection, name, [*people, *labels])
-        of_labels = [stored[one].model_copy(update=dict(labels[one])) for one in labels if one in stored]
+        of_labels = [
+            stored[number].model_copy(update={name: getattr(one, name) for name in (*_LABELS, "items")})
+            for number, one in labels.items()
+            if number in stored
+        ]
         merges = [_merge(stored[one.id], one) for one in (*people.values(), *of_labels) if one.id in stored]
         before = await splits_of(connection, name)
         others = {split.name: described(split) for split in stored_otherwise(splits, before)}
@@ -189,7 +193,7 @@ async def find_data_set(connection: Connection, data_set: str | None, *, numbers
     return meant[0]
 
 
-async def transcripts_of(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, StoredPerson]:
+async def transcripts_of(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, Person]:
     """These participants, in the order asked for. Raises Refused for those whose transcript is not stored."""
     known = await interviews.known(connection, data_set)
     missing = [str(participant_id) for participant_id in wanted if participant_id not in known]

@@ -206,9 +206,7 @@ def _named(
     raise Refused(f"No reference index is built of split '{split.called}'. {next(iter(build), 'It is for testing.')}")
 
 
-def _missing(
-    settings: EffectiveSettings, data_set: str, built: Sequence[StoredIndex], own: Sequence[Split]
-) -> str:
+def _missing(settings: EffectiveSettings, data_set: str, built: Sequence[StoredIndex], own: Sequence[Split]) -> str:
     """That a data set has no index of a name, and what builds one of its splits, or searches another."""
     name = index_name(settings.run.embedding.embeddings_file)
     known = did_you_mean(name, [index.name for index in built])

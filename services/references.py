@@ -7,7 +7,7 @@ from typing import Any
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.participants import StoredPerson, TranscriptVariant
+from schemas.values.participants import Person, TranscriptVariant
 from schemas.values.runs import IndexSource
 from services.data_sets import transcripts_of
 from services.indexes import current_index, evidence_rule
@@ -119,7 +119,7 @@ async def plan_references(
     )
 
 
-def _variant(data_set: str, members: Sequence[StoredPerson], embeddings_file: str) -> TranscriptVariant:
+def _variant(data_set: str, members: Sequence[Person], embeddings_file: str) -> TranscriptVariant:
     counts = Counter(member.variant for member in members)
     if len(counts) > 1:
         raise Refused(

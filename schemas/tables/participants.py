@@ -7,13 +7,13 @@ from sqlalchemy import Index, Integer, UniqueConstraint, text
 from sqlmodel import Field
 
 from schemas.tables import columns
-from schemas.values.participants import KeyedItem, StoredPerson, TranscriptVariant
+from schemas.values.participants import KeyedItem, Person, TranscriptVariant
 from schemas.values.runs import IndexIdentity
 
 _CURRENT = text("published_at IS NOT NULL AND replaced_at IS NULL")
 
 
-class ParticipantTable(StoredPerson, columns.Row, table=True):  # type: ignore[misc]
+class ParticipantTable(Person, columns.Row, table=True):  # type: ignore[misc]
     """One interviewed person of a data set."""
 
     data_set: str = columns.text(primary_key=True)

@@ -96,8 +96,8 @@ KeyedItem = Annotated[PHQ8Item, _of_key, PlainSerializer(lambda item: item.evide
 """An item that files and the database have by its evidence key."""
 
 
-class Labels(Value):
-    """A participant with the labels there are. None is unknown, never zero."""
+class Person(Value):
+    """A participant with the labels there are, and without the transcript. None is unknown, never zero."""
 
     id: int
     """Its number in the data set: another data set may have the same."""
@@ -109,17 +109,12 @@ class Labels(Value):
     """The sum of the items, 0..24."""
     items: dict[KeyedItem, int] | None = None
     """All eight items, 0..3 each."""
-
-
-class StoredPerson(Labels):
-    """A participant without the transcript."""
-
-    transcript_hash: str
-    """SHA-256 of the transcript in UTF-8, 64 hex digits."""
+    transcript_hash: str = ""
+    """SHA-256 of the transcript in UTF-8, 64 hex digits; empty where there is none."""
     variant: TranscriptVariant = TranscriptVariant.UNKNOWN
 
 
-class Participant(StoredPerson):
+class Participant(Person):
     """An interview with its labels."""
 
     transcript: str = Field(repr=False)
@@ -133,7 +128,7 @@ class DataSet(Value):
 
     participants: dict[int, Participant]
     """Those with a transcript, by id, ascending."""
-    labels: dict[int, Labels]
+    labels: dict[int, Person]
     """Those without one, by id, ascending."""
     splits: dict[str, Split]
     """By name: those that have a file, and `train+dev` where both of these have one."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
@@ -14,7 +14,7 @@ from schemas.values.participants import (
     DataSet,
     FileProblem,
     KeyedItem,
-    Labels,
+    Person,
     PHQ8Item,
     Split,
     TranscriptVariant,
@@ -35,50 +35,39 @@ from stages.records import Parsed, parse_records, parse_rows
 _Choice = Annotated[int, Field(ge=0, le=1)]
 
 
-class _Row(BaseModel):
-    """A row of a test file: `participant_ID` (with a small p) and gender."""
+_Score = Annotated[int, Field(ge=ITEM_SCORES[0], le=ITEM_SCORES[-1])]
 
-    columns: ClassVar[tuple[str, ...]] = ("participant_ID", "Gender")
+
+class _LabelRow(BaseModel):
+    """A row of a file of labels: with totals in some files, and in some of these with the items they add up."""
 
     id: ParticipantId = Field(validation_alias=AliasChoices("participant_ID", "Participant_ID"))
     gender: _Choice = Field(alias="Gender")
+    phq8_binary: _Choice | None = Field(default=None, validation_alias=AliasChoices("PHQ_Binary", "PHQ8_Binary"))
+    phq8_score: Annotated[int, Field(ge=0, le=24)] | None = Field(
+        default=None, validation_alias=AliasChoices("PHQ_Score", "PHQ8_Score")
+    )
+    items: dict[KeyedItem, _Score | None] | None = None
     patched: PHQ8Item | None = None
     """The item whose blank cell was computed from the score."""
 
-
-class _ScoredRow(_Row):
-    """A row of a full test file: `PHQ_Binary` and `PHQ_Score` (without the 8), no items."""
-
-    columns: ClassVar[tuple[str, ...]] = ("Participant_ID", "PHQ_Binary", "PHQ_Score", "Gender")
-
-    phq8_binary: _Choice = Field(validation_alias=AliasChoices("PHQ_Binary", "PHQ8_Binary"))
-    phq8_score: Annotated[int, Field(ge=0, le=24)] = Field(validation_alias=AliasChoices("PHQ_Score", "PHQ8_Score"))
+    @model_validator(mode="before")
+    @classmethod
+    def _items_of_cells(cls, cells: dict[str, str]) -> dict[str, Any]:
+        items = {key: cells[key].strip() or None for key in ITEMS_BY_KEY if key in cells}
+        return cells | {"items": items or None}
 
     @model_validator(mode="after")
     def _binary_is_of_the_score(self) -> Self:
-        if bool(self.phq8_binary) is not (self.phq8_score >= DEPRESSED_FROM):
+        if self.phq8_score is not None and bool(self.phq8_binary) is not (self.phq8_score >= DEPRESSED_FROM):
             found = f"binary is {self.phq8_binary} and the score {self.phq8_score}"
             raise PydanticCustomError("binary", f"{found}, and 1 means a score of {DEPRESSED_FROM} or more")
         return self
 
-
-_Score = Annotated[int, Field(ge=ITEM_SCORES[0], le=ITEM_SCORES[-1])]
-
-
-class _ItemsRow(_ScoredRow):
-    """A row of a train or dev file: with the eight items, which add up to the score."""
-
-    columns: ClassVar[tuple[str, ...]] = ("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender", *ITEMS_BY_KEY)
-
-    items: dict[KeyedItem, _Score | None]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _items_of_cells(cls, cells: dict[str, Any]) -> dict[str, Any]:
-        return cells | {"items": {key: cells[key].strip() or None for key in ITEMS_BY_KEY}}
-
     @model_validator(mode="after")
     def _items_are_whole(self, info: ValidationInfo) -> Self:
+        if self.phq8_score is None or self.items is None:
+            return self
         blank = [item for item, value in self.items.items() if value is None]
         rest = self.phq8_score - sum(value or 0 for value in self.items.values())
         if not blank and not rest:
@@ -98,10 +87,12 @@ class _ItemsRow(_ScoredRow):
         return self
 
 
-def parse_labels(kind: type[_Row], data: bytes, *, file: str, patch: bool = False) -> Parsed[tuple[_Row, ...]]:
+def parse_labels(
+    columns: Sequence[str], data: bytes, *, file: str, patch: bool = False
+) -> Parsed[tuple[_LabelRow, ...]]:
     """Read a file of labels, in its order. With `patch` a single blank item is the score minus the others."""
-    rows = parse_rows(data, file=file, columns=kind.columns)
-    read = partial(kind.model_validate, context={"patch": patch})
+    rows = parse_rows(data, file=file, columns=columns)
+    read = partial(_LabelRow.model_validate, context={"patch": patch})
     return parse_records(read, rows, file=file, what_to_do="correct the row, or remove it")
 
 
@@ -112,12 +103,14 @@ ITEM_LABEL_FILES: Mapping[str, str] = {
 """Split name -> the file of its participants with all labels."""
 TOTAL_LABEL_FILE = "full_test_split.csv"
 GENDER_LABEL_FILE = "test_split_Depression_AVEC2017.csv"
-LABEL_FILES: Mapping[str, type[_Row]] = {
-    **dict.fromkeys(ITEM_LABEL_FILES.values(), _ItemsRow),
-    TOTAL_LABEL_FILE: _ScoredRow,
-    GENDER_LABEL_FILE: _Row,
+LABEL_FILES: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(
+        ITEM_LABEL_FILES.values(), ("Participant_ID", "PHQ8_Binary", "PHQ8_Score", "Gender", *ITEMS_BY_KEY)
+    ),
+    TOTAL_LABEL_FILE: ("Participant_ID", "PHQ_Binary", "PHQ_Score", "Gender"),
+    GENDER_LABEL_FILE: ("participant_ID", "Gender"),
 }
-"""The files of labels, of which the first has most."""
+"""The files of labels with their columns; the first has most."""
 
 _TRANSCRIPT_FILE = re.compile(r"[^/]+/([1-9][0-9]{0,5})_P/\1_TRANSCRIPT\.csv")
 
@@ -141,8 +134,8 @@ def parse_data_set(
         if (match := _TRANSCRIPT_FILE.fullmatch(file))
     }
     labels = {
-        file: parse_labels(kind, files[file], file=file, patch=patch_missing_items)
-        for file, kind in LABEL_FILES.items()
+        file: parse_labels(columns, files[file], file=file, patch=patch_missing_items)
+        for file, columns in LABEL_FILES.items()
         if file in files
     }
     paper = {
@@ -158,13 +151,12 @@ def parse_data_set(
         splits[TRAIN_AND_DEV] = train_and_dev([*avec.values()])
     # The later files have fewer labels, so the first row on each participant is kept.
     rows = {row.id: row for parsed in reversed(labels.values()) for row in parsed.value}
-    known = {number: Labels(**rows[number].model_dump(exclude={"patched"})) for number in sorted(rows)}
+    known = {number: {name: of for name, of in rows[number] if name != "patched"} for number in sorted(rows)}
     data_set = DataSet(
         participants={
-            number: transcripts[number].value.model_copy(update=dict(known.get(number, ())))
-            for number in sorted(transcripts)
+            number: transcripts[number].value.model_copy(update=known.get(number)) for number in sorted(transcripts)
         },
-        labels={number: of_one for number, of_one in known.items() if number not in transcripts},
+        labels={number: Person(**of_one) for number, of_one in known.items() if number not in transcripts},
         splits=splits,
         patched={number: row.patched for number, row in sorted(rows.items()) if row.patched is not None},
     )
@@ -174,7 +166,7 @@ def parse_data_set(
         what_to_do = "name the folder that holds transcripts/ and the label files"
         problems = (FileProblem(".", None, "no file of the DAIC-WOZ layout", what_to_do),)
     if not problems:
-        labelled = [number for number, of_one in known.items() if of_one.items is not None]
+        labelled = [number for number, row in rows.items() if row.items is not None]
         add_labels = f"add them to {' or '.join(ITEM_LABEL_FILES.values())}"
         add_transcripts = "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them"
         files_of_splits = {**ITEM_LABEL_FILES, **PAPER_FILES}
@@ -190,8 +182,8 @@ def parse_data_set(
     return Parsed(data_set, problems)
 
 
-def _labelled_twice(labels: Mapping[str, Sequence[_Row]]) -> Iterator[FileProblem]:
-    first: dict[int, tuple[str, _Row]] = {}
+def _labelled_twice(labels: Mapping[str, Sequence[_LabelRow]]) -> Iterator[FileProblem]:
+    first: dict[int, tuple[str, _LabelRow]] = {}
     for file, rows in labels.items():
         for row in rows:
             earlier_file, earlier = first.setdefault(row.id, (file, row))

@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.participants import FileProblem, Labels, Split
+from schemas.values.participants import FileProblem, Person, Split
 from stages.participants.transcripts import import_command
 from stages.records import Parsed, parse_records, parse_rows
 from stages.texts.characters import short_hash
@@ -123,8 +123,32 @@ def ids_hash(participant_ids: Iterable[int]) -> str:
 ParticipantId = Annotated[int, Field(ge=1, le=999_999)]
 
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_.-]{0,63}")
+_RESERVED = ("paper", "avec-train", TRAIN_AND_DEV)
+"""Names that stand for other splits."""
+_WHAT_TO_LIST = (
+    "write the number of a participant and the name of a split: letters, digits and - + _ . (at most 64), and none of "
+    f"{', '.join(_RESERVED)}"
+)
+
+
+def _name_of_own(cell: str) -> str:
+    name = cell.strip()
+    if _NAME.fullmatch(name) is None or name in _RESERVED:
+        raise PydanticCustomError("split", "is no name of a split of one's own")
+    return name
+
+
 class _Member(BaseModel):
-    id: ParticipantId = Field(alias="Participant_ID")
+    """A row of a split, or of a list of splits."""
+
+    number: ParticipantId = Field(alias="Participant_ID")
+    split: Annotated[str, AfterValidator(_name_of_own)] = ""
+
+    @property
+    def id(self) -> tuple[str, int]:
+        """Nobody is twice in a split."""
+        return self.split, self.number
 
 
 def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
@@ -132,7 +156,20 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     rows = parse_rows(data, file=file, columns=("Participant_ID",))
     what_to_do = "write participants' numbers"
     members, problems = parse_records(_Member.model_validate, rows, file=file, what_to_do=what_to_do)
-    return Parsed(split_of(name, [member.id for member in members], data=data), problems)
+    return Parsed(split_of(name, [member.number for member in members], data=data), problems)
+
+
+def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
+    """The splits that a CSV lists, participants in its order; its column `split` has their names."""
+    rows = parse_rows(data, file=file, columns=("Participant_ID", "split"))
+    members, problems = parse_records(_Member.model_validate, rows, file=file, what_to_do=_WHAT_TO_LIST)
+    if not (members or problems):
+        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_LIST),)
+    listed: dict[str, list[int]] = {}
+    for member in members:
+        listed.setdefault(member.split, []).append(member.number)
+    splits = (split_of(name, ids, data=data, made_by=f"listed in {file}") for name, ids in listed.items())
+    return Parsed(tuple(splits), problems)
 
 
 def train_and_dev(parts: Sequence[Split]) -> Split:
@@ -145,7 +182,7 @@ SHARES: Mapping[str, float] = {"train": 0.41, "val": 0.30, "test": 0.29}
 """Part of the split -> its share of the participants."""
 
 
-def stratified_split(people: Sequence[Labels], *, seed: int) -> dict[str, tuple[int, ...]]:
+def stratified_split(people: Sequence[Person], *, seed: int) -> dict[str, tuple[int, ...]]:
     """The participants of each part, ids ascending. The same people and seed give the same parts, in any order of them.
 
     Participants are grouped by total score, which all have. A group of one goes to train; of a group of two, one goes
@@ -156,7 +193,7 @@ def stratified_split(people: Sequence[Labels], *, seed: int) -> dict[str, tuple[
     """
     rng = random.Random(seed)
     parts: dict[str, list[int]] = {part: [] for part in SHARES}
-    flexible: list[Labels] = []
+    flexible: list[Person] = []
     ordered = sorted(people, key=lambda person: (person.phq8_score, person.id))
     for group in (list(same) for _, same in groupby(ordered, key=lambda person: person.phq8_score)):
         rng.shuffle(group)
@@ -233,47 +270,6 @@ PUBLISHED_IDS = tuple(sorted(number for numbers in PUBLISHED_SPLITS.values() for
 """All 142, ascending."""
 
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9+_.-]{0,63}")
-_RESERVED = ("paper", "avec-train", TRAIN_AND_DEV)
-"""Names that stand for other splits."""
-_WHAT_TO_LIST = (
-    "write the number of a participant and the name of a split: letters, digits and - + _ . (at most 64), and none of "
-    f"{', '.join(_RESERVED)}"
-)
-
-
-def _name_of_own(cell: str) -> str:
-    name = cell.strip()
-    if _NAME.fullmatch(name) is None or name in _RESERVED:
-        raise PydanticCustomError("split", "is no name of a split of one's own")
-    return name
-
-
-class _Listed(BaseModel):
-    """A row of a list of splits."""
-
-    number: ParticipantId = Field(alias="Participant_ID")
-    split: Annotated[str, AfterValidator(_name_of_own)]
-
-    @property
-    def id(self) -> tuple[str, int]:
-        """Nobody is twice in a split."""
-        return self.split, self.number
-
-
-def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
-    """The splits that a CSV lists, participants in its order; its column `split` has their names."""
-    rows = parse_rows(data, file=file, columns=("Participant_ID", "split"))
-    members, problems = parse_records(_Listed.model_validate, rows, file=file, what_to_do=_WHAT_TO_LIST)
-    if not (members or problems):
-        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_LIST),)
-    listed: dict[str, list[int]] = {}
-    for member in members:
-        listed.setdefault(member.split, []).append(member.number)
-    splits = (split_of(name, ids, data=data, made_by=f"listed in {file}") for name, ids in listed.items())
-    return Parsed(tuple(splits), problems)
-
-
 DEPRESSED_FROM = 10
 """The score from which PHQ8_Binary is 1."""
 
@@ -283,7 +279,7 @@ _LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
 """Splits whose participants have item labels."""
 
 
-def split_problems(splits: Sequence[Split], people: Mapping[int, Labels]) -> dict[str, list[str]]:
+def split_problems(splits: Sequence[Split], people: Mapping[int, Person]) -> dict[str, list[str]]:
     """What is wrong with each split of a data set, and what to do, by its name. `people` are the participants of the
     data set, who all have a transcript, by id."""
     found = {split.name: list(_of_one(split, people)) for split in splits}
@@ -300,7 +296,7 @@ def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
                 yield name, f"{participants_in_words(both)} also in {other}"
 
 
-def _of_one(split: Split, people: Mapping[int, Labels]) -> Iterator[str]:
+def _of_one(split: Split, people: Mapping[int, Person]) -> Iterator[str]:
     imports = f"`{import_command(split.data_set)}` imports them"
     if unknown := set(split.participant_ids) - people.keys():
         yield f"{participants_in_words(unknown)} not stored (no transcript); {imports}"

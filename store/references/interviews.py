@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from schemas.errors import DomainError, FailureCategory, TranscriptError
-from schemas.values.participants import Participant, Split, StoredPerson
+from schemas.values.participants import Participant, Person, Split
 from store import rows
 from store.database import Connection
 
@@ -27,11 +27,9 @@ async def splits_of(connection: Connection, data_set: str) -> dict[str, Split]:
     return {split.name: split for split in await stored_splits(connection) if split.data_set == data_set}
 
 
-async def known(connection: Connection, data_set: str) -> dict[int, StoredPerson]:
+async def known(connection: Connection, data_set: str) -> dict[int, Person]:
     """Every stored participant of a data set, by id."""
-    return {
-        one.id: one for one in await rows.find(connection, StoredPerson, "participant", order="id", data_set=data_set)
-    }
+    return {one.id: one for one in await rows.find(connection, Person, "participant", order="id", data_set=data_set)}
 
 
 KEEP_SPLIT = """
@@ -50,7 +48,7 @@ GROUP BY data_set ORDER BY data_set
 TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
 
 
-_FIELDS = [*StoredPerson.model_fields, "transcript"]
+_FIELDS = [*Person.model_fields, "transcript"]
 _COLUMNS = ", ".join(_FIELDS)
 
 KEEP_PARTICIPANT = f"""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas.values.participants import DataSet, Labels, PHQ8Item
+from schemas.values.participants import DataSet, Person, PHQ8Item
 from stages.participants.daic_woz import ITEM_LABEL_FILES, LABEL_FILES, parse_data_set, parse_labels
 from stages.participants.splits import split_of, train_and_dev
 from stages.participants.transcripts import transcript_of
@@ -60,7 +60,7 @@ def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
     assert parsed.problems == ()
     assert parsed.value == DataSet(
         participants={number: transcript_of(number, said).model_copy(update=known) for number, known in labels.items()},
-        labels={301: Labels(id=301, gender=0)},
+        labels={301: Person(id=301, gender=0)},
         splits={
             "train": train,
             "dev": dev,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import Labels, PHQ8Item, Split
+from schemas.values.participants import Person, PHQ8Item, Split
 from stages.participants.splits import (
     MAKE_SPLITS,
     PUBLISHED,
@@ -36,7 +36,7 @@ def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
 
 
 SIZES = {"train": 58, "val": 43, "test": 41}
-COHORT = [Labels(id=300 + place, phq8_score=(place * 7) % 20, gender=place % 2) for place in range(142)]
+COHORT = [Person(id=300 + place, phq8_score=(place * 7) % 20, gender=place % 2) for place in range(142)]
 
 
 def test_a_cohort_of_the_papers_size_is_split_as_the_paper_is_with_totals_and_genders_spread_evenly() -> None:
@@ -51,7 +51,7 @@ def test_a_cohort_of_the_papers_size_is_split_as_the_paper_is_with_totals_and_ge
 
 def test_too_few_with_a_total_in_common_are_refused() -> None:
     with pytest.raises(Refused, match="leaves no participant for val and test: 3 participants"):
-        stratified_split([Labels(id=number, phq8_score=number, gender=0) for number in (1, 2, 3)], seed=1)
+        stratified_split([Person(id=number, phq8_score=number, gender=0) for number in (1, 2, 3)], seed=1)
 
 
 @given(
@@ -59,7 +59,7 @@ def test_too_few_with_a_total_in_common_are_refused() -> None:
     st.integers(0, 2**32),
 )
 def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], seed: int) -> None:
-    labelled = [Labels(id=at, phq8_score=total, gender=of) for at, (total, of) in enumerate(people, start=1)]
+    labelled = [Person(id=at, phq8_score=total, gender=of) for at, (total, of) in enumerate(people, start=1)]
     try:
         parts = stratified_split(labelled, seed=seed)
     except Refused:
@@ -70,7 +70,7 @@ def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], 
         assert {part: len(ids) for part, ids in parts.items()} == target_sizes(len(people))
 
 
-RIGHT = Labels(id=303, gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
+RIGHT = Person(id=303, gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
 EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)
 
 
@@ -91,7 +91,7 @@ def split(name: str, ids: Iterable[int], *, made_by: str = "its file") -> Split:
 PAPER = [split(f"paper-{part}", ids, made_by=PUBLISHED) for part, ids in PUBLISHED_SPLITS.items()]
 
 
-def found(splits: list[Split], people: Mapping[int, Labels] = EVERYBODY) -> list[str]:
+def found(splits: list[Split], people: Mapping[int, Person] = EVERYBODY) -> list[str]:
     problems = split_problems(splits, people)
     return [f"{name}: {problem.rpartition('; ')[0]}" for name, wrong in problems.items() for problem in wrong]
 
