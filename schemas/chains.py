@@ -158,7 +158,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage("extract", "llm", "participants.ExtractedEvidence").reading(
             _EMBEDDING, "QUANTITATIVE_SIMILARITY_THRESHOLD QUANTITATIVE_SIMILARITY_MAX_QUOTES RAGQ_LONG_TEXTS"
         ),
-        Stage("embed", "model", "participants.EmbeddedChunks").reading(
+        Stage("embed", "model", "participants.EmbeddedEvidence").reading(
             _TEXT_EMBEDDING, "RAGQ_LONG_TEXTS EMBEDDING_MIN_EVIDENCE_CHARS"
         ),
         Stage("publish", "model", "participants.FinishedBatch"),

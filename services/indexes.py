@@ -264,7 +264,13 @@ async def import_artifact(
         )
     plan = artifact.source.model_copy(update={"name": name, "data_set": data_set})
     index_id = await references.keep_imported(
-        connection, plan, artifact.participants, chunk_scores_meta=artifact.chunk_scores_meta, partial=artifact.partial
+        connection,
+        plan,
+        artifact.participants,
+        artifact.chunks,
+        artifact.vectors,
+        chunk_scores_meta=artifact.chunk_scores_meta,
+        partial=artifact.partial,
     )
     warnings = [*artifact.warnings, "The files do not name the weights of the model: runs compare its name alone."]
     labels = await references.labels(connection, index_id)

@@ -10,7 +10,6 @@ from schemas.values.participants import (
     AssessmentMode,
     Chunk,
     ChunkedTranscript,
-    EmbeddedChunks,
     EmbeddedEvidence,
     ExtractedEvidence,
     FinishedBatch,
@@ -22,7 +21,7 @@ from schemas.values.scoring import ChunkScores, ParticipantScores
 from stages.models import refuse_mixture
 from stages.participants.assemble import assemble_prompt
 from stages.participants.chunking import PROMPT_HASH, chunk_transcript, score_chunk, tag_chunk
-from stages.participants.embed import embed_chunks, embed_evidence, embedded_texts
+from stages.participants.embed import embed_evidence
 from stages.participants.extract import extract_by_similarity, extract_evidence, given_evidence, passages_of
 from stages.participants.rerank import RETRIEVED_REFERENCE, rank_references, retrieved_reference_events
 from stages.participants.retrieve import never_used, retrieve_references
@@ -56,7 +55,10 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
     """A vector per item with evidence, in one call, by the same weights as the reference index."""
     embedder = work.reusing_embedder(work.settings.embedding.dimension)
     embedded, vectors = await embed_evidence(
-        await work.output(ExtractedEvidence), embedder=embedder, settings=work.settings
+        await work.output(ExtractedEvidence),
+        in_one_call=work.settings.embedding.enable_batch_query_embedding,
+        embedder=embedder,
+        settings=work.settings,
     )
     # An index that was imported from files may not name the weights; its model's name was compared at submission.
     built_with = work.claim.inputs["index_model_digest"]
@@ -189,8 +191,13 @@ async def index_chunk(work: Work) -> ChunkedTranscript:
             f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
             f"{settings.min_evidence_chars} characters; import a fuller one or leave the participant out."
         )
-    chunks = tuple(Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text)) for text in texts)
-    return ChunkedTranscript(chunks=chunks)
+    person = work.participant_id
+    return ChunkedTranscript(
+        chunks=tuple(
+            Chunk(participant_id=person, ordinal=at, text=text, chunk_hash=short_hash(text), tags=tag_chunk(text))
+            for at, text in enumerate(texts)
+        )
+    )
 
 
 async def index_extract(work: Work) -> ExtractedEvidence:
@@ -199,13 +206,13 @@ async def index_extract(work: Work) -> ExtractedEvidence:
     return await extract_by_similarity(transcript, embedder=work.embedder, settings=work.settings)
 
 
-async def index_embed(work: Work) -> Result[EmbeddedChunks]:
+async def index_embed(work: Work) -> Result[EmbeddedEvidence]:
     """The windows and the evidence of a transcript in one call; any bad vector fails the job."""
     embedder = work.reusing_embedder(work.settings.embedding.dimension)
-    extracted = await work.output_if_stored(ExtractedEvidence)
-    embedded, vectors = await embed_chunks(
-        [chunk.text for chunk in (await work.output(ChunkedTranscript)).chunks],
-        {} if extracted is None else embedded_texts(extracted, work.settings.embedding),
+    embedded, vectors = await embed_evidence(
+        await work.output_if_stored(ExtractedEvidence),
+        chunks=[chunk.text for chunk in (await work.output(ChunkedTranscript)).chunks],
+        in_one_call=True,
         embedder=embedder,
         settings=work.settings,
     )
@@ -214,9 +221,9 @@ async def index_embed(work: Work) -> Result[EmbeddedChunks]:
 
 async def index_publish(work: Work) -> Result[FinishedBatch]:
     """Finish a transcript; the last of a run makes the whole index visible, in the same transaction."""
-    embedded = await work.output(EmbeddedChunks)
+    embedded = await work.output(EmbeddedEvidence)
     publish = partial(index_runs.publish_when_complete, run_id=work.claim.run_id)
-    return Result(FinishedBatch(chunks=embedded.vectors), effect=publish)
+    return Result(FinishedBatch(chunks=embedded.chunk_vectors), effect=publish)
 
 
 async def chunk_score(work: Work) -> ChunkScores:

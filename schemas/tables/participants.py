@@ -7,7 +7,7 @@ from sqlalchemy import Index, Integer, UniqueConstraint, text
 from sqlmodel import Field
 
 from schemas.tables import columns
-from schemas.values.participants import KeyedItem, Person, TranscriptVariant
+from schemas.values.participants import Chunk, KeyedItem, Person, TranscriptVariant
 from schemas.values.runs import IndexIdentity
 
 _CURRENT = text("published_at IS NOT NULL AND replaced_at IS NULL")
@@ -80,21 +80,16 @@ class ReferenceEvidenceTable(columns.Row, table=True):
     vector: Any = columns.vector()
 
 
-class ReferenceChunkTable(columns.Row, table=True):
+class ReferenceChunkTable(Chunk, columns.Row, table=True):  # type: ignore[misc]
     """A window of transcript lines."""
 
     __table_args__ = (UniqueConstraint("index_id", "participant_id", "ordinal"),)
 
     id: int = columns.serial()
     index_id: int = columns.reference("reference_index.id")
-    participant_id: int
-    ordinal: int
     text: str = columns.text()
-    chunk_hash: str
-    tags: list[str] | None = columns.array()
-    """Evidence keys of the items that the chunk is about; None in an index without tags."""
-    scores: dict[str, Any] | None = columns.json()
-    """Evidence key -> 0..3 or null, by the chunk alone; None in an index without chunk scores."""
+    tags: tuple[KeyedItem, ...] | None = columns.array()
+    scores: dict[KeyedItem, int | None] | None = columns.json()
 
 
 class ReferenceVectorTable(columns.Row, table=True):

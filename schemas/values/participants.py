@@ -1,12 +1,10 @@
 """Participants, their transcripts, labels and splits; reference indexes; what the stages of both store."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer
 
 from schemas.values.base import Embedded, Value
@@ -182,13 +180,17 @@ class ExtractedEvidence(FromReplies):
 
 
 class EmbeddedEvidence(Embedded):
-    """Stage `embed`: the evidence of each item as a text."""
+    """Stage `embed`: the windows of a reference transcript, if it is one, then the evidence of each item as a text."""
 
     items: tuple[PHQ8Item, ...]
     embedding_calls: int
     """Calls of the embedder: 1 in batch mode with evidence, 0 without evidence."""
     cut_items: tuple[PHQ8Item, ...] = ()
     """Those whose evidence was cut."""
+    chunk_vectors: int = 0
+    """The vectors of windows, which come first."""
+    cut_chunks: tuple[int, ...] = ()
+    """The positions of the windows that were cut, from 0."""
 
 
 class Reference(Value):
@@ -282,28 +284,19 @@ class AssembledPrompt(Value):
     """References that the context of the model had no room for."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ParticipantChunks:
-    """The chunks of one participant, in order: every field has an entry or a row per chunk."""
+class Chunk(Value):
+    """A window of transcript lines of a participant of an index."""
 
     participant_id: int
-    texts: tuple[str, ...] = field(repr=False)
-    vectors: NDArray[np.float32] = field(repr=False)
-    """One row of length 1 per chunk."""
-    tags: tuple[tuple[PHQ8Item, ...], ...] | None = None
-    """None for an index without tags."""
-    scores: tuple[dict[PHQ8Item, int | None], ...] | None = None
-    """All eight items per chunk, 0..3 or None; None for an index without chunk scores."""
-
-
-class Chunk(Value):
-    """A window of transcript lines."""
-
-    text: str
+    ordinal: int
+    """Its position in its transcript, from 0."""
+    text: str = Field(repr=False)
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
-    tags: tuple[str, ...]
-    """Evidence keys of the items that the text mentions, in alphabetical order."""
+    tags: tuple[KeyedItem, ...] | None = None
+    """The items that the text mentions, in alphabetical order of their evidence keys; None in an index without tags."""
+    scores: dict[KeyedItem, int | None] | None = None
+    """All eight items, 0..3 or null, by the chunk alone; None in an index without chunk scores."""
 
 
 class ChunkedTranscript(Value):
@@ -312,48 +305,13 @@ class ChunkedTranscript(Value):
     chunks: tuple[Chunk, ...]
 
 
-class EmbeddedChunks(Embedded):
-    """Stage `embed`: the windows of a transcript, and its evidence."""
-
-    vectors: int
-    """Of windows."""
-    cut: tuple[int, ...] = ()
-    """The positions of the windows that were cut, from 0."""
-    evidence: tuple[str, ...] = ()
-    """Evidence keys of the items whose evidence was embedded, in order."""
-
-
 class FinishedBatch(Value):
     """Stage `publish`: this transcript, or this chunk, is ready. The last job of the run publishes the index."""
 
     chunks: int
 
 
-class Sidecar(Value):
-    """Metadata of the files of an index. Fields with values of another type are refused, others are not read."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-
-class ArtifactMeta(Sidecar):
-    """`.meta.json`: the source and the settings of an index. A field that is None was not written."""
-
-    backend: str | None = None
-    model: str | None = None
-    """Its name in the backend."""
-    dimension: int | None = Field(default=None, ge=1)
-    chunk_size: int | None = None
-    chunk_step: int | None = None
-    min_evidence_chars: int | None = None
-    split: str | None = None
-    """`paper-train` or `avec-train`."""
-    split_csv_hash: str | None = None
-    """First 12 hex digits of the SHA-256 of the split's CSV."""
-    split_ids_hash: str | None = None
-    """First 12 hex digits of the SHA-256 of the split's ids, ascending, joined by commas."""
-
-
-class ChunkScoresMeta(Sidecar):
+class ChunkScoresMeta(Value):
     """`.chunk_scores.meta.json`: the scorer of the chunks."""
 
     prompt_hash: str
@@ -368,8 +326,8 @@ class ChunkScoresMeta(Sidecar):
     """File name of the `.npz` whose chunks were scored."""
 
 
-class PartialBuild(Sidecar):
+class PartialBuild(Value):
     """`.partial.json`: what was skipped, which marks an index as incomplete."""
 
-    skipped_participants: tuple[int, ...] = Field(default=(), strict=False)
+    skipped_participants: tuple[int, ...] = ()
     chunk_skip_reason_counts: dict[str, int] = Field(default_factory=dict)

@@ -1,5 +1,6 @@
 """A reference index in the files of the original system: bytes to values, by its rules, without access to a disk."""
 
+import json
 import re
 import zipfile
 import zlib
@@ -23,11 +24,10 @@ from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.base import can_be_stored
 from schemas.values.participants import (
     ITEMS_BY_KEY,
-    ArtifactMeta,
+    Chunk,
     ChunkScoresMeta,
     FileProblem,
     PartialBuild,
-    ParticipantChunks,
     Split,
     TranscriptVariant,
 )
@@ -38,7 +38,7 @@ from stages.participants.splits import TEST_SPLITS, TRAINING_SPLITS, ids_hash
 from stages.ports import Vectors
 from stages.records import validation_problems
 from stages.replies.parsing import json_type, strict_object
-from stages.texts.characters import first_lines
+from stages.texts.characters import first_lines, short_hash
 from stages.vectors import FOUND, defects, unit_rows
 
 
@@ -72,9 +72,13 @@ class LoadedArtifact(NamedTuple):
     """A loaded index."""
 
     source: IndexSource
-    """Under the name of the files, with backend, dimension and chunking of the settings, and of no data set yet."""
-    participants: tuple[ParticipantChunks, ...]
-    """Ids ascending."""
+    """Under the name of the files, and of no data set yet."""
+    participants: tuple[int, ...]
+    """Ascending; one may have no chunk."""
+    chunks: tuple[Chunk, ...]
+    """In the order of the participants."""
+    vectors: Vectors
+    """One row of length 1 per chunk."""
     chunk_scores_meta: ChunkScoresMeta | None
     partial: PartialBuild | None
     """What was skipped at the build and now; None for a complete index."""
@@ -100,6 +104,8 @@ PROMPT_REMEDY: Final = (
     "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true: every run shows their prompt"
 )
 _ABSENT: Final = "was requested and is missing"
+_OURS: Final = {"name", "data_set", "variant"}
+"""Fields of an index that no file describes."""
 _PARTICIPANT_ID: Final = re.compile(r"[1-9][0-9]{0,5}")
 _Description = TypeVar("_Description", bound=BaseModel)
 
@@ -159,11 +165,17 @@ class _Files:
             self.refuse(file, what)
         return entries
 
-    def description(self, kind: type[_Description], file: ArtifactFile) -> _Description | None:
-        """A description; None without the file, and with a problem for each field that is missing or another type."""
-        document = self._object(file) if file in self.contents else None
+    def description(
+        self, kind: type[_Description], file: ArtifactFile, assumed: Mapping[str, Any] | None = None
+    ) -> _Description | None:
+        """A description, with the `assumed` values of fields that are null or not in the file; others than its fields
+        are not read. None without the file, where nothing is assumed, and with a problem for each wrong field."""
+        document = self._object(file) if file in self.contents else assumed
+        if document is None:
+            return None
+        given = {name: document[name] for name in kind.model_fields.keys() - _OURS if document.get(name) is not None}
         try:
-            return None if document is None else kind.model_validate(document)
+            return kind.model_validate_json(json.dumps({**(assumed or {}), **given}), strict=True)
         except ValidationError as error:
             name = f"{self.name}{file}"
             self.problems.extend(validation_problems(error, file=name, line=None, what_to_do=_REMEDIES[file]))
@@ -213,12 +225,11 @@ def load_artifact(
     """
     read = _Files(files, name, settings)
     texts, vectors = read.lists(ArtifactFile.TEXTS, _text_wrong), _read_vectors(read)
-    meta = read.description(ArtifactMeta, ArtifactFile.META)
     if ArtifactFile.META not in files:
         read.warn(ArtifactFile.META, "is missing; assumed to be built with the current settings")
     partial = read.description(PartialBuild, ArtifactFile.PARTIAL)
     listed = {*texts, *(partial.skipped_participants if partial else ())}
-    source = _source(meta or ArtifactMeta(), listed, read, splits, default_split, variant)
+    source = _source(read, listed, splits, default_split, variant)
     not_read = files_not_read(settings.embedding)
     has_tags, has_scores = (file not in not_read for file in (ArtifactFile.TAGS, ArtifactFile.CHUNK_SCORES))
     tags = read.lists(ArtifactFile.TAGS, _tags_wrong, texts) if has_tags else None
@@ -234,13 +245,25 @@ def load_artifact(
     read.raise_problems()
 
     kept = {key: vectors[key] for key in texts if key not in dropped}
-    dimension = settings.embedding.dimension
+    dimension, file = settings.embedding.dimension, f"{name}{ArtifactFile.VECTORS}"
+    dimensions = {key: rows.shape[1] for key, rows in kept.items() if len(rows)}
+    if not dimensions:
+        raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
+    short = {key: found for key, found in dimensions.items() if found < dimension}
     may_be_skipped = settings.embedding.allow_insufficient_dimension_embeddings and not (has_tags or has_scores)
-    short = _short(kept, dimension, f"{name}{ArtifactFile.VECTORS}", may_be_skipped=may_be_skipped)
+    if short and not (may_be_skipped and len(short) < len(dimensions)):
+        raise EmbeddingDimensionMismatchError(expected=dimension, actual=next(iter(short.values())))
     for participant_id in short:
-        found = f"participant {participant_id} has {len(kept.pop(participant_id))} vectors of less than {dimension}"
-        read.warn(ArtifactFile.VECTORS, f"{found} dimensions; skipped")
-    _refuse_unsound(kept, dimension, f"{name}{ArtifactFile.VECTORS}")
+        count = len(kept.pop(participant_id))
+        few = f"participant {participant_id} has {count} vectors of less than {dimension} dimensions"
+        read.warn(ArtifactFile.VECTORS, f"{few}; skipped")
+    unsound = [
+        f"participant {participant_id}, chunk {row}: {FOUND[defect]}"
+        for participant_id, rows in kept.items()
+        for row, defect in defects(rows[:, :dimension])
+    ]
+    if unsound:
+        raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(unsound)}")
     if dropped or short:
         before, reasons = partial or PartialBuild(), Counter(dimension_mismatch=sum(len(texts[key]) for key in short))
         partial = PartialBuild(
@@ -249,15 +272,21 @@ def load_artifact(
         )
     return LoadedArtifact(
         source=source,
-        participants=tuple(
-            ParticipantChunks(
+        participants=tuple(kept),
+        chunks=tuple(
+            Chunk(
                 participant_id=key,
-                texts=tuple(texts[key]),
-                vectors=unit_rows(rows, rows=len(rows), dimension=dimension) if len(rows) else rows[:, :dimension],
-                tags=None if tags is None else tuple(tuple(ITEMS_BY_KEY[tag] for tag in chunk) for chunk in tags[key]),
-                scores=None if scores is None else tuple(map(chunk_scores_of, scores[key])),
+                ordinal=ordinal,
+                text=text,
+                chunk_hash=short_hash(text),
+                tags=None if tags is None else tags[key][ordinal],
+                scores=None if scores is None else scores[key][ordinal],
             )
-            for key, rows in kept.items()
+            for key in kept
+            for ordinal, text in enumerate(texts[key])
+        ),
+        vectors=np.concatenate(
+            [unit_rows(rows, rows=len(rows), dimension=dimension) for rows in kept.values() if len(rows)]
         ),
         chunk_scores_meta=scorer,
         partial=partial,
@@ -266,12 +295,7 @@ def load_artifact(
 
 
 def _source(
-    described: ArtifactMeta,
-    listed: Iterable[int],
-    files: _Files,
-    splits: Mapping[str, Split],
-    default_split: str,
-    variant: TranscriptVariant,
+    files: _Files, listed: Iterable[int], splits: Mapping[str, Split], default_split: str, variant: TranscriptVariant
 ) -> IndexSource:
     """What an artifact is built from; every difference is added to what is wrong with `files`.
 
@@ -280,16 +304,26 @@ def _source(
     differs, the ids in `listed`. Another file with the same participants is only a warning.
     """
     meta, settings = ArtifactFile.META, files.settings
+    assumed = IndexSource(
+        **settings.embedding.model_dump(include=BUILT_WITH),
+        name=files.name,
+        data_set="",
+        split=default_split,
+        split_csv_hash=None,
+        split_ids_hash="",
+        variant=variant,
+        model=settings.model.embedding_model,
+    )
+    described = files.description(IndexSource, meta, assumed.model_dump(mode="json")) or assumed
     for difference in settings_differences(described, settings):
         files.refuse(meta, difference, "set the value it was built with, or build the index again")
-    source = described.split or default_split
-    if source in TEST_SPLITS:
+    if described.split in TEST_SPLITS:
         files.refuse(
             meta,
             "split: it was not built from a training split",
             f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
         )
-    split = TRAINING_SPLITS.get(source, source)
+    split = TRAINING_SPLITS.get(described.split, described.split)
     now = splits.get(split)
     same_file = now is not None and described.split_csv_hash == now.csv_hash
     hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))
@@ -298,16 +332,7 @@ def _source(
             files.refuse(meta, others, "import the participants it was built on, or name its split with --name")
         elif described.split_csv_hash is not None and not same_file:
             files.warn(meta, f"split {split} has the same participants, but its file has changed")
-    return IndexSource(
-        **settings.embedding.model_dump(include=BUILT_WITH),
-        name=files.name,
-        data_set="",
-        split=split,
-        split_csv_hash=described.split_csv_hash,
-        split_ids_hash=hash_of_ids,
-        variant=variant,
-        model=described.model or settings.model.embedding_model,
-    )
+    return described.model_copy(update={"split": split, "split_ids_hash": hash_of_ids})
 
 
 def _read_scorer(files: _Files) -> ChunkScoresMeta | None:
@@ -405,25 +430,3 @@ def _uneven(one: Mapping[int, Sized], other: Mapping[int, Sized], *, names: tupl
             counts = f"{has} ({len(one[key])}) as {lacks} ({len(other[key])})"
             found[key] = f"participant {key} does not have as many {counts}"
     return found
-
-
-def _short(vectors: Mapping[int, Vectors], dimension: int, file: str, *, may_be_skipped: bool) -> list[int]:
-    """Participants with vectors shorter than the setting, if they may be skipped."""
-    if not any(len(rows) for rows in vectors.values()):
-        raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
-    short = [key for key, rows in vectors.items() if len(rows) and rows.shape[1] < dimension]
-    left = [key for key, rows in vectors.items() if len(rows) and key not in short]
-    if short and not (may_be_skipped and left):
-        raise EmbeddingDimensionMismatchError(expected=dimension, actual=vectors[short[0]].shape[1])
-    return short
-
-
-def _refuse_unsound(vectors: Mapping[int, Vectors], dimension: int, file: str) -> None:
-    """Raise EmbeddingValidationError for rows that cannot be normalised once they are cut."""
-    found = [
-        f"participant {participant_id}, chunk {row}: {FOUND[defect]}"
-        for participant_id, rows in vectors.items()
-        for row, defect in defects(rows[:, :dimension])
-    ]
-    if found:
-        raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(found)}")

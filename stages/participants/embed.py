@@ -6,14 +6,7 @@ from typing import Final
 import numpy as np
 
 from schemas.settings.run import EmbeddingSettings, RunSettings
-from schemas.values.participants import (
-    ArtifactMeta,
-    EmbeddedChunks,
-    EmbeddedEvidence,
-    ExtractedEvidence,
-    PHQ8Item,
-    TranscriptVariant,
-)
+from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item, TranscriptVariant
 from schemas.values.runs import IndexSource
 from stages.models import canonical_model
 from stages.ports import Embedder, TextVectors, Vectors
@@ -27,22 +20,32 @@ def evidence_text(quotes: Sequence[str]) -> str:
 
 
 async def embed_evidence(
-    extracted: ExtractedEvidence, *, embedder: Embedder, settings: RunSettings
+    extracted: ExtractedEvidence | None,
+    *,
+    chunks: Sequence[str] = (),
+    in_one_call: bool,
+    embedder: Embedder,
+    settings: RunSettings,
 ) -> tuple[EmbeddedEvidence, Vectors]:
-    """Embed the items with enough evidence, in the order of the questionnaire. One vector of length 1 per item. In
-    batch mode all texts are embedded in one call, otherwise each in its own. Without any such item the embedder is not
+    """One vector of length 1 per chunk of a reference transcript, then one per item with enough evidence, in the order
+    of the questionnaire. Texts are embedded in one call, or each in its own. Without any text the embedder is not
     called, and the digest is empty. Raises as `embed_spoken` does."""
-    texts = embedded_texts(extracted, settings.embedding)
-    said = list(texts.values())
-    calls = [said] if settings.embedding.enable_batch_query_embedding and said else [[text] for text in said]
+    evidence = {} if extracted is None else embedded_texts(extracted, settings.embedding)
+    texts, items = [*chunks, *evidence.values()], tuple(evidence)
+    calls = [texts] if in_one_call and texts else [[text] for text in texts]
     dimension = settings.embedding.dimension
-    embedded = [await embed_spoken(call, embedder, settings, dimension=dimension) for call in calls]
+    found = [await embed_spoken(call, embedder, settings, dimension=dimension) for call in calls]
     starts = np.cumsum([0, *map(len, calls)])
-    items = tuple(texts)
-    cut = tuple(items[start + at] for start, found in zip(starts, embedded, strict=False) for at in found.cut)
-    by = await embedded_by(embedder, embedded, dimension=dimension)
-    evidence = EmbeddedEvidence(**dict(by), items=items, embedding_calls=len(calls), cut_items=cut)
-    return evidence, np.concatenate([np.empty((0, dimension), np.float32), *(found.vectors for found in embedded)])
+    cut = [int(start) + at for start, one in zip(starts, found, strict=False) for at in one.cut]
+    embedded = EmbeddedEvidence(
+        **dict(await embedded_by(embedder, found, dimension=dimension)),
+        items=items,
+        embedding_calls=len(calls),
+        cut_items=tuple(items[at - len(chunks)] for at in cut if at >= len(chunks)),
+        chunk_vectors=len(chunks),
+        cut_chunks=tuple(at for at in cut if at < len(chunks)),
+    )
+    return embedded, np.concatenate([np.empty((0, dimension), np.float32), *(one.vectors for one in found)])
 
 
 async def embed_spoken(
@@ -65,32 +68,15 @@ def embedded_texts(extracted: ExtractedEvidence, embedding: EmbeddingSettings) -
     return {item: text for item, text in texts.items() if text and len(text) >= embedding.min_evidence_chars}
 
 
-async def embed_chunks(
-    texts: Sequence[str], evidence: Mapping[PHQ8Item, str], *, embedder: Embedder, settings: RunSettings
-) -> tuple[EmbeddedChunks, Vectors]:
-    """One row of length 1 per chunk of a transcript, then one per item with evidence, in one call. Raises as
-    `embed_evidence` does."""
-    dimension = settings.embedding.dimension
-    found = await embed_spoken([*texts, *evidence.values()], embedder, settings, dimension=dimension)
-    by = await embedded_by(embedder, [found], dimension=dimension)
-    embedded = EmbeddedChunks(
-        **dict(by),
-        vectors=len(texts),
-        cut=tuple(at for at in found.cut if at < len(texts)),
-        evidence=tuple(item.evidence_key for item in evidence),
-    )
-    return embedded, found.vectors
-
-
 BUILT_WITH: Final = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}
 """The settings EMBEDDING_* that an index keeps."""
 
 
-def settings_differences(built: ArtifactMeta | IndexSource, settings: RunSettings) -> Iterator[str]:
-    """A message per setting whose value differs from the one that the index was built with. None is not compared. Two
-    names of the same model are equal."""
+def settings_differences(built: IndexSource, settings: RunSettings) -> Iterator[str]:
+    """A message per setting whose value differs from the one that the index was built with. Two names of the same model
+    are equal."""
     embedding, model = settings.embedding, settings.model.embedding_model
-    if built.model is not None and canonical_model(built.model) == canonical_model(model):
+    if canonical_model(built.model) == canonical_model(model):
         model = built.model
     compared = {
         "EMBEDDING_BACKEND": (built.backend, embedding.backend),
@@ -101,7 +87,7 @@ def settings_differences(built: ArtifactMeta | IndexSource, settings: RunSetting
         "EMBEDDING_MIN_EVIDENCE_CHARS": (built.min_evidence_chars, embedding.min_evidence_chars),
     }
     for name, (then, now) in compared.items():
-        if then is not None and then != now:
+        if then != now:
             yield f"{name}: built with {then}, now {now}"
 
 

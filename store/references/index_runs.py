@@ -36,7 +36,7 @@ WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outco
 """
 
 CUT_CHUNKS = """
-SELECT coalesce(sum(jsonb_array_length(a.output -> 'cut')), 0)::integer
+SELECT coalesce(sum(jsonb_array_length(a.output -> 'cut_chunks')), 0)::integer
 FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
 WHERE j.run_id = $1
 """
@@ -60,18 +60,14 @@ SELECT run_id, {PLANNED_COLUMNS} FROM reference_index WHERE id = $1 RETURNING id
 # The chunks and vectors of a run lie in its attempts: publishing copies them inside the database.
 PUBLISH_CHUNKS = """
 WITH current AS (
-    SELECT j.id AS job_id, j.subject::integer AS participant_id, a.stage, a.attempt_id, a.output
+    SELECT a.stage, a.attempt_id, a.output, j.subject::integer AS participant_id
     FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'done'
     WHERE j.run_id = $2 AND j.status = 'succeeded'
-), text AS (
-    SELECT c.job_id, c.participant_id, t.ordinal - 1 AS ordinal, t.chunk ->> 'text' AS text,
-           t.chunk ->> 'chunk_hash' AS chunk_hash,
-           ARRAY(SELECT jsonb_array_elements_text(t.chunk -> 'tags')) AS tags
-    FROM current AS c, jsonb_array_elements(c.output -> 'chunks') WITH ORDINALITY AS t (chunk, ordinal)
-    WHERE c.stage = 'chunk'
 ), chunk AS (
     INSERT INTO reference_chunk (index_id, participant_id, ordinal, text, chunk_hash, tags)
-    SELECT $1, participant_id, ordinal, text, chunk_hash, tags FROM text ORDER BY participant_id, ordinal
+    SELECT $1, t.participant_id, t.ordinal, t.text, t.chunk_hash, t.tags
+    FROM current AS c, jsonb_populate_recordset(NULL::reference_chunk, c.output -> 'chunks') AS t
+    WHERE c.stage = 'chunk' ORDER BY t.participant_id, t.ordinal
     RETURNING id, participant_id, ordinal
 ), stored AS (
     INSERT INTO reference_vector (chunk_id, index_id, participant_id, ordinal, vector)
@@ -87,12 +83,12 @@ SELECT (SELECT count(*) FROM chunk) AS chunks, (SELECT count(*) FROM stored) AS 
 # The vectors of evidence follow those of the chunks.
 PUBLISH_EVIDENCE = """
 INSERT INTO reference_evidence (index_id, participant_id, item, vector)
-SELECT $1, j.subject::integer, e.item, v.vector
+SELECT $1, j.subject::integer, 'PHQ8_' || e.item, v.vector
 FROM job AS j
 JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
-CROSS JOIN LATERAL jsonb_array_elements_text(a.output -> 'evidence') WITH ORDINALITY AS e (item, ordinal)
+CROSS JOIN LATERAL jsonb_array_elements_text(a.output -> 'items') WITH ORDINALITY AS e (item, ordinal)
 JOIN stage_vector AS v
-    ON v.attempt_id = a.attempt_id AND v.ordinal = (a.output ->> 'vectors')::integer + e.ordinal - 1
+    ON v.attempt_id = a.attempt_id AND v.ordinal = (a.output ->> 'chunk_vectors')::integer + e.ordinal - 1
 WHERE j.run_id = $2 AND j.status = 'succeeded'
 """
 

@@ -10,14 +10,7 @@ from asyncpg import Record
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError, FailureCategory
-from schemas.values.participants import (
-    ChunkScoresMeta,
-    Neighbour,
-    PartialBuild,
-    ParticipantChunks,
-    PHQ8Item,
-    Reference,
-)
+from schemas.values.participants import Chunk, ChunkScoresMeta, Neighbour, PartialBuild, PHQ8Item, Reference
 from schemas.values.runs import IndexIdentity, IndexSource
 from stages.participants.score_reply import scores_by_item
 from stages.participants.splits import training_name
@@ -170,54 +163,46 @@ LEFT JOIN participant AS p ON (p.data_set, p.id) = ($3, n.participant_id)
 async def keep_imported(
     connection: Connection,
     index: IndexSource,
-    participants: Sequence[ParticipantChunks],
+    participants: Sequence[int],
+    chunks: Sequence[Chunk],
+    vectors: NDArray[np.float32],
     *,
     chunk_scores_meta: ChunkScoresMeta | None,
     partial: PartialBuild | None,
 ) -> int:
     """Store and publish an index with everything in it, all or nothing, and replace the older one of its name and
-    identity. Its id. `participants` have ascending ids. Their item scores are those that are imported now."""
+    identity. Its id. `vectors` has a row for each chunk, and participants ascend. Their item scores are those that are
+    imported now."""
     async with connection.transaction():
         index_id = await plan(connection, None, index)
         scored, built = (one and one.model_dump_json() for one in (chunk_scores_meta, partial))
         await rows.update(connection, "reference_index", {"id": index_id}, chunk_scores_meta=scored, partial=built)
-        await connection.execute(
-            KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants], index.data_set
-        )
+        await connection.execute(KEEP_PARTICIPANTS, index_id, participants, index.data_set)
         await connection.copy_records_to_table(
             "reference_chunk",
-            columns=("index_id", "participant_id", "ordinal", "text", "chunk_hash", "tags", "scores"),
-            records=_chunk_records(index_id, participants),
+            columns=("index_id", *Chunk.model_fields),
+            records=((index_id, *_chunk_values(chunk)) for chunk in chunks),
             timeout=BULK_SECONDS,
         )
         order = "participant_id, ordinal"
         ids = await rows.values(connection, "reference_chunk", "id", order=order, index_id=index_id)
+        embedded = zip(ids, chunks, to_pgvector(vectors), strict=True)
         await connection.copy_records_to_table(
             "reference_vector",
             columns=("chunk_id", "index_id", "participant_id", "ordinal", "vector"),
-            records=_vector_records(index_id, ids, participants),
+            records=(
+                (chunk_id, index_id, chunk.participant_id, chunk.ordinal, vector)
+                for chunk_id, chunk, vector in embedded
+            ),
             timeout=BULK_SECONDS,
         )
         await make_current(connection, index_id, index.name, None, len(ids))
     return index_id
 
 
-def _chunk_records(index_id: int, participants: Sequence[ParticipantChunks]) -> Iterator[tuple[Any, ...]]:
-    for person in participants:
-        for ordinal, text in enumerate(person.texts):
-            tags = None if person.tags is None else [tag.evidence_key for tag in person.tags[ordinal]]
-            of_chunk = None if person.scores is None else person.scores[ordinal]
-            scores = of_chunk and json.dumps({item.evidence_key: score for item, score in of_chunk.items()})
-            yield index_id, person.participant_id, ordinal, text, short_hash(text), tags, scores
-
-
-def _vector_records(
-    index_id: int, ids: Sequence[int], participants: Sequence[ParticipantChunks]
-) -> Iterator[tuple[Any, ...]]:
-    places = ((person.participant_id, ordinal) for person in participants for ordinal in range(len(person.texts)))
-    vectors = to_pgvector(row for person in participants for row in person.vectors)
-    for chunk_id, place, vector in zip(ids, places, vectors, strict=True):
-        yield chunk_id, index_id, *place, vector
+def _chunk_values(chunk: Chunk) -> Iterator[Any]:
+    """The columns of a chunk, whose documents are JSON."""
+    return (json.dumps(value) if isinstance(value, dict) else value for value in chunk.model_dump().values())
 
 
 # A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a

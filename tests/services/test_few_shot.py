@@ -86,7 +86,7 @@ async def test_an_index_is_built_of_training_splits_and_of_ones_own(connection: 
             "paper-test",
             "References come from a training split.*paper-train or avec-train or clinic-a, not 'paper-test'",
         ),
-        ("clinic-b", "Split 'clinic-b' is not stored. Did you mean 'clinic-a'.*`ragq splits make --from FILE`"),
+        ("clinic-b", "Split 'clinic-b' is not stored. Did you mean 'clinic-a'.*`ragq splits make --paper`"),
     ]:
         with pytest.raises(Refused, match=refusal):
             await plan_references(connection, split, SETTINGS, False)

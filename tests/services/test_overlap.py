@@ -12,10 +12,11 @@ from pgvector import Vector
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item, Split
+from schemas.values.participants import AssessmentMode, Chunk, EmbeddedEvidence, PHQ8Item, Split
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
 from stages.participants.retrieve import never_used, retrieve_references
+from stages.ports import Vectors
 from store.database import Connection, Database
 from store.references import interviews
 from store.references.references import PostgresReferenceSearch
@@ -101,15 +102,14 @@ async def store(connection: Connection, chosen: Submission) -> None:
     index_id = await publish_index(connection, PLAN, [chunks_of(number) for number in sorted(chosen.indexed)])
     await connection.executemany(
         "INSERT INTO reference_evidence (index_id, participant_id, item, vector) VALUES ($1, $2, 'PHQ8_Sleep', $3)",
-        [(index_id, number, Vector(chunks_of(number).vectors[0])) for number in chosen.indexed],
+        [(index_id, number, Vector(chunks_of(number)[1][0])) for number in chosen.indexed],
     )
 
 
-def chunks_of(number: int) -> ParticipantChunks:
+def chunks_of(number: int) -> tuple[list[Chunk], Vectors]:
     rows = np.random.default_rng(number).normal(size=(2, 2)).astype(np.float32)
-    return ParticipantChunks(
-        participant_id=number, texts=("one", "two"), vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    )
+    chunks = [Chunk(participant_id=number, ordinal=at, text=text, chunk_hash="h") for at, text in enumerate("ab")]
+    return chunks, rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 async def test_a_named_index_of_another_data_set_is_searched_without_the_assessed(connection: Connection) -> None:

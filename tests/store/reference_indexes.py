@@ -3,10 +3,12 @@
 import json
 from collections.abc import Sequence
 
+import numpy as np
 from pgvector import Vector
 
-from schemas.values.participants import ChunkScoresMeta, Participant, ParticipantChunks, PHQ8Item
+from schemas.values.participants import Chunk, ChunkScoresMeta, Participant, PHQ8Item
 from schemas.values.runs import IndexSource
+from stages.ports import Vectors
 from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import references
@@ -45,17 +47,15 @@ def person(
 async def publish_index(
     connection: Connection,
     plan: IndexSource,
-    chunks: Sequence[ParticipantChunks],
+    people: Sequence[tuple[Sequence[Chunk], Vectors]],
     *,
     chunk_scores_meta: ChunkScoresMeta | None = None,
 ) -> int:
-    """Publish an index as an import of its files does. Its id."""
+    """Publish an index of these people's chunks and vectors as an import of its files does. Its id."""
+    chunks, vectors = [chunk for of_one, _ in people for chunk in of_one], np.concatenate([rows for _, rows in people])
+    numbers = sorted({chunk.participant_id for chunk in chunks})
     return await references.keep_imported(
-        connection,
-        plan,
-        chunks,
-        chunk_scores_meta=chunk_scores_meta,
-        partial=None,
+        connection, plan, numbers, chunks, vectors, chunk_scores_meta=chunk_scores_meta, partial=None
     )
 
 

@@ -33,8 +33,8 @@ from schemas.values.chat import ChatCall
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
+    Chunk,
     ChunkScoresMeta,
-    ParticipantChunks,
     PHQ8Item,
     RankedReferences,
     Split,
@@ -43,6 +43,8 @@ from schemas.values.participants import (
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
 from stages.participants.chunking import PROMPT_HASH
+from stages.ports import Vectors
+from stages.texts.characters import short_hash
 from store.database import Connection, Database
 from store.references import interviews
 from store.runs import attempts, runs
@@ -180,16 +182,21 @@ async def store_everything(connection: Connection) -> None:
         )
 
 
-def chunks_of(number: int, *, is_full: bool) -> ParticipantChunks:
+def chunks_of(number: int, *, is_full: bool) -> tuple[list[Chunk], Vectors]:
     texts = [f"Participant: night {at} of {number} [{'odd' if at % 2 else 'even'}]" for at in range(CHUNKS)]
     rows = np.array([hash_vector(text) for text in texts], dtype=np.float32)
-    return ParticipantChunks(
-        participant_id=number,
-        texts=tuple(texts),
-        vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True),
-        tags=tuple(tags_of(ordinal) for ordinal in range(CHUNKS)) if is_full else None,
-        scores=tuple(dict.fromkeys(PHQ8Item, own_score(ordinal)) for ordinal in range(CHUNKS)) if is_full else None,
-    )
+    chunks = [
+        Chunk(
+            participant_id=number,
+            ordinal=at,
+            text=text,
+            chunk_hash=short_hash(text),
+            tags=tags_of(at) if is_full else None,
+            scores=dict.fromkeys(PHQ8Item, own_score(at)) if is_full else None,
+        )
+        for at, text in enumerate(texts)
+    ]
+    return chunks, rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 OPENAI = RunSettings(embedding=EmbeddingSettings(backend="openai"), model=ModelSettings(embedding_model="e"))

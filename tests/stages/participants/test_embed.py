@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from schemas.errors import LLMTimeoutError, TextTooLongError
-from schemas.values.participants import EmbeddedChunks, EmbeddedEvidence, ExtractedEvidence, PHQ8Item
-from stages.participants.embed import embed_chunks, embed_evidence
+from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence, PHQ8Item
+from stages.participants.embed import embed_evidence
 from stages.ports import Vectors
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import settings
@@ -19,7 +19,8 @@ async def embed(
     embedder: FakeEmbedder, said: ExtractedEvidence = EVIDENCE, *, truncate: bool = False, **values: object
 ) -> tuple[EmbeddedEvidence, Vectors]:
     run = settings(embedding={"dimension": 2} | values, ragq={"long_texts": "truncate" if truncate else "refuse"})
-    return await embed_evidence(said, embedder=embedder, settings=run)
+    in_one_call = run.embedding.enable_batch_query_embedding
+    return await embed_evidence(said, in_one_call=in_one_call, embedder=embedder, settings=run)
 
 
 def embedded(calls: int, *items: PHQ8Item, digest: str = "digest of fake") -> EmbeddedEvidence:
@@ -92,16 +93,17 @@ async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused_or_cut
 async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes_and_counted_when_cut() -> None:
     embedder = FakeEmbedder(lambda text: [3.0, 4.0, 12.0], max_chars=10)
 
-    embedded, vectors = await embed_chunks(
-        ["I can’t", "I can’t sleep at all"],
-        {PHQ8Item.SLEEP: "awake"},
+    found, vectors = await embed_evidence(
+        evidence({PHQ8Item.SLEEP: ("at night",)}),
+        chunks=["I can’t", "I can’t sleep at all"],
+        in_one_call=True,
         embedder=embedder,
         settings=settings(embedding={"dimension": 2}, ragq={"long_texts": "truncate"}),
     )
 
-    assert embedder.calls == [["I can't", "I can't sleep at all", "awake"]]
-    model = {"model": "fake", "model_digest": "digest of fake", "dimension": 2, "dtype": "float32"}
-    assert embedded == EmbeddedChunks(**model, vectors=2, cut_texts=1, cut=(1,), evidence=("PHQ8_Sleep",))
+    assert embedder.calls == [["I can't", "I can't sleep at all", "at night"]]
+    cut = {"cut_texts": 1, "cut_chunks": (1,), "chunk_vectors": 2}
+    assert found == embedded(1, PHQ8Item.SLEEP).model_copy(update=cut)
     assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 3
 
 

@@ -25,7 +25,7 @@ from tests.store.conftest import new_run
 from tests.store.reference_indexes import PLAN, index_run, store_index
 from tests.store.scored import BROKEN, claimed
 
-CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
+TEXTS = ("first window", "second window")
 VECTORS = np.eye(2, dtype=np.float32)
 Complete = Callable[[Connection, int], Awaitable[bool]]
 
@@ -40,7 +40,10 @@ async def planned(connection: Connection, *participants: int, may_be_partial: bo
 
 async def chunked(connection: Connection, job_id: int) -> Claim:
     """A job that has two windows; the claim on its `embed`."""
-    await stages.commit(connection, await claimed(connection, job_id, "chunk"), inputs={}, output=CHUNKS)
+    claim = await claimed(connection, job_id, "chunk")
+    at = {"participant_id": int(claim.subject), "chunk_hash": "h"}
+    chunks = [{"text": text, "ordinal": ordinal, **at} for ordinal, text in enumerate(TEXTS)]
+    await stages.commit(connection, claim, inputs={}, output={"chunks": chunks})
     return await claimed(connection, job_id, "embed")
 
 
@@ -175,7 +178,7 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(conn
 async def test_the_vectors_of_evidence_are_those_after_the_chunks(connection: Connection) -> None:
     _, (job_id,) = await planned(connection, 304)
     embedding = await chunked(connection, job_id)
-    output = {"model": "tiny", "model_digest": "w", "vectors": 2, "evidence": ["PHQ8_Sleep", "PHQ8_Tired"]}
+    output = {"model": "tiny", "model_digest": "w", "chunk_vectors": 2, "items": ["Sleep", "Tired"]}
     vectors = np.array([[1, 0], [0, 1], [1, 1], [1, 2]], dtype=np.float32)
     await stages.commit(connection, embedding, inputs={}, output=output, vectors=vectors)
 

@@ -43,21 +43,21 @@ def found(loaded_by: RunSettings | None = None, /, *splits: Split, **changes: by
 def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
     loaded = load()
 
-    assert [(person.participant_id, person.texts, person.vectors.tolist()) for person in loaded.participants] == [
-        (303, ("up at three", "no “appetite”\nat all"), VECTORS[303].tolist()),
-        (304, ("one line",), VECTORS[304].tolist()),
+    assert [(chunk.participant_id, chunk.ordinal, chunk.text) for chunk in loaded.chunks] == [
+        (303, 0, "up at three"),
+        (303, 1, "no “appetite”\nat all"),
+        (304, 0, "one line"),
     ]
+    assert loaded.vectors.tolist() == [*VECTORS[303].tolist(), *VECTORS[304].tolist()]
     assert (loaded.partial, loaded.warnings) == (None, ())
 
 
 def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
     rows = np.random.default_rng(7).normal(size=(3, 384)).astype(np.float32)
     first = load(rules(dimension=384), VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
-    once = {person.participant_id: person.vectors for person in first.participants}
+    again = load(rules(dimension=384), VECTORS=npz({303: first.vectors[:2], 304: first.vectors[2:]}), META=None)
 
-    again = load(rules(dimension=384), VECTORS=npz(once), META=None)
-
-    assert [one.vectors.tobytes() for one in again.participants] == [rows.tobytes() for rows in once.values()]
+    assert again.vectors.tobytes() == first.vectors.tobytes()
 
 
 class Exploding:
@@ -75,7 +75,7 @@ def saved(save: Callable[..., None], *arrays: NDArray[Any], **named: NDArray[Any
 
 def test_arrays_of_other_names_are_skipped() -> None:
     data = saved(np.savez, emb_304=VECTORS[304], emb_303=VECTORS[303], created=np.zeros(3), emb_x=np.zeros(3))
-    assert [person.participant_id for person in load(VECTORS=data).participants] == [303, 304]
+    assert [chunk.participant_id for chunk in load(VECTORS=data).chunks] == [303, 303, 304]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_shorter_vectors_may_be_left_out() -> None:
 
     loaded = load(rules(allow_insufficient_dimension_embeddings=True), VECTORS=short)
 
-    assert [person.participant_id for person in loaded.participants] == [304]
+    assert [chunk.participant_id for chunk in loaded.chunks] == [304]
     assert loaded.warnings == ("small.npz: participant 303 has 2 vectors of less than 4 dimensions; skipped",)
     reasons = {"dimension_mismatch": 2}
     assert loaded.partial == PartialBuild(skipped_participants=(303,), chunk_skip_reason_counts=reasons)
@@ -158,18 +158,21 @@ def test_what_the_description_lacks_is_not_compared_and_its_split_is() -> None:
 
 
 def test_tags_that_are_not_asked_for_are_not_read() -> None:
-    assert [person.tags for person in load(TAGS=b"\xff{ broken").participants] == [None, None]
-    assert [person.tags for person in load(rules(with_tags=True)).participants] == [
-        ((PHQ8Item.SLEEP,), ()),
-        ((PHQ8Item.SLEEP, PHQ8Item.TIRED),),
+    assert [chunk.tags for chunk in load(TAGS=b"\xff{ broken").chunks] == [None, None, None]
+    assert [chunk.tags for chunk in load(rules(with_tags=True)).chunks] == [
+        *((PHQ8Item.SLEEP,), ()),
+        (PHQ8Item.SLEEP, PHQ8Item.TIRED),
     ]
 
 
 def test_chunk_scores_belong_to_their_chunks() -> None:
     loaded = load(rules(with_chunk_scores=True))
 
-    of_sleep = [scores[PHQ8Item.SLEEP] for person in loaded.participants for scores in person.scores or ()]
-    assert (of_sleep, loaded.chunk_scores_meta) == ([3, None, None], ChunkScoresMeta.model_validate(CHUNK_SCORES_META))
+    of_sleep = [chunk.scores[PHQ8Item.SLEEP] for chunk in loaded.chunks if chunk.scores]
+    assert (of_sleep, loaded.chunk_scores_meta) == (
+        [3, None, None],
+        ChunkScoresMeta(**{name: CHUNK_SCORES_META.get(name) for name in ChunkScoresMeta.model_fields}),
+    )
 
 
 OTHER_PROMPT = as_json(CHUNK_SCORES_META | {"prompt_hash": "0" * 12})
