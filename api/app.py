@@ -25,7 +25,7 @@ from api.metrics import RequestLog
 from api.pages import PAGES
 from api.problems import MEDIA_TYPE, Problem
 from api.rest import ROUTERS, TAGS
-from api.security.authentication import PUBLIC_PATHS, SESSIONS, Authentication
+from api.security.authentication import PUBLIC_PATHS, Authentication
 from api.security.csrf import HEADER, set_browser_cookie
 from api.security.headers import CONTENT_SECURITY_POLICY, BodyLimit, HostCheck, ResponseHeaders, add_security_headers
 from schemas.settings.base import ENV_FILE, merged
@@ -168,7 +168,7 @@ def _describe(app: FastAPI) -> None:
         # `{}` means no token: on loopback, while none exists.
         schema["security"] = [{SCHEME: []}, {}]
         for path, item in schema["paths"].items():
-            if path in {*PUBLIC_PATHS, SESSIONS}:
+            if path in PUBLIC_PATHS:
                 for operation in item.values():
                     operation["security"] = []
         return schema

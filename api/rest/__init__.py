@@ -12,7 +12,6 @@ from api.rest import (
     presets,
     queries,
     runs,
-    sessions,
     steps,
     submissions,
     tags,
@@ -34,7 +33,6 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     corpora.documents_router,
     tags.router,
     tags.vocabularies_router,
-    sessions.router,
     health.router,
     original_client.router,
 )
@@ -49,7 +47,6 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "presets", "description": "Named values for questions, one of them the default"},
     {"name": "templates", "description": "Versions of prompts, one of each active"},
     {"name": "settings", "description": "What new runs are submitted with"},
-    {"name": "sessions", "description": "Access for pages of other origins, by a token"},
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
     {"name": "documents", "description": "Files that works are made from: their headings and sections, repaired"},
     {"name": "tags", "description": "Phrases submitted to a vocabulary, and their candidate tags"},

@@ -28,13 +28,11 @@ from store.database import DATABASE_ERRORS, Database
 SESSION_COOKIE: Final = "ragq_session"
 LOGIN: Final = f"{UI}/login"
 LOGOUT: Final = f"{UI}/logout"
-SESSIONS: Final = "/sessions"
-CURRENT_SESSION: Final = "/sessions/current"
 MCP: Final = "/mcp"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 #: A read-only token may end its own session, and call the tools that change nothing.
-_NO_CHANGES: Final = frozenset({LOGOUT, CURRENT_SESSION, MCP})
+_NO_CHANGES: Final = frozenset({LOGOUT, MCP})
 PUBLIC_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
 #: Public paths answer without the principal after this long.
 _TIMEOUT_SECONDS: Final = 2.0
@@ -48,7 +46,7 @@ class Principal:
     """`token:7`, for its sessions too; `open` where no authentication is needed."""
     can_write: bool
     token_in_request: bool = False
-    """The request carries the token, or a session, in a header, which no browser adds by itself."""
+    """The request carries the token in a header, which no browser adds by itself."""
     has_session: bool = False
 
 
@@ -92,7 +90,7 @@ class Authentication:
     async def authenticate(self, connection: HTTPConnection) -> Principal | None:
         """The principal; None without one. At most one SQL statement. Raises StackError where tables are missing."""
         in_header = "authorization" in connection.headers
-        secret = bearer_of(connection) if in_header else connection.cookies.get(SESSION_COOKIE)
+        secret = _bearer(connection) if in_header else connection.cookies.get(SESSION_COOKIE)
         may_be_open = not in_header and self.on_loopback and _is_local(connection)
         if secret is None and not may_be_open:
             return None
@@ -110,8 +108,8 @@ class Authentication:
         )
 
 
-def bearer_of(connection: HTTPConnection) -> str | None:
-    """The token or session in the header Authorization; None without one."""
+def _bearer(connection: HTTPConnection) -> str | None:
+    """The token in the header Authorization; None without one."""
     scheme, _, bearer = connection.headers.get("authorization", "").partition(" ")
     return bearer.strip() if scheme.lower() == "bearer" else None
 
@@ -160,7 +158,7 @@ def _is_local(connection: HTTPConnection) -> bool:
 def _is_public(request: Request) -> bool:
     path = request.scope["path"]
     is_read = request.method in SAFE_METHODS
-    return path in (LOGIN, SESSIONS) or path.startswith("/static/") or (path in PUBLIC_PATHS and is_read)
+    return path == LOGIN or path.startswith("/static/") or (path in PUBLIC_PATHS and is_read)
 
 
 def _redirect_to_login(request: Request) -> RedirectResponse | None:

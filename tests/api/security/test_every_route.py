@@ -19,10 +19,10 @@ SAFE = {"GET", "HEAD", "OPTIONS"}
 #: The addresses that need no authentication.
 PUBLIC_PATHS = {
     *(("GET", path) for path in ("/ui/login", "/health", "/healthz", "/readyz")),
-    *(("POST", path) for path in ("/ui/login", "/sessions")),
+    ("POST", "/ui/login"),
 }
-#: Those that a read-only token may use to end its session.
-ENDS_SESSION = {("POST", "/ui/logout"), ("DELETE", "/sessions/current")}
+#: A read-only token may use it to end its session.
+ENDS_SESSION = {("POST", "/ui/logout")}
 Asked = dict[tuple[str, str], int]
 
 

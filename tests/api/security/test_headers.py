@@ -102,7 +102,9 @@ async def drop_by_drop() -> AsyncIterator[bytes]:
 
 async def test_a_body_that_does_not_arrive_in_time_is_refused(visit: Client) -> None:
     async with visit(settings={"ragq_api_body_seconds": 0.2}) as client:
-        reply = await client.post("/sessions", content=drop_by_drop(), headers={"Content-Type": "application/json"})
+        reply = await client.post(
+            "/rag/expansion/prompt", content=drop_by_drop(), headers={"Content-Type": "application/json"}
+        )
 
     assert (reply.status_code, reply.json()["type"]) == (408, "urn:ragq:problem:request-timeout")
     assert "RAGQ_API_BODY_SECONDS" in reply.json()["detail"]

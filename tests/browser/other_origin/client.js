@@ -229,18 +229,12 @@ async function corpus() {
 }
 
 // A page of another origin that a token is needed for.
-async function logIn(token) {
+async function showToken(token) {
   const refused = await fetch(`${api}/rag/queries`);
-  const opened = await fetch(`${api}/sessions`, {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
-  });
-  const { session } = await opened.json();
-  const headers = { Authorization: `Bearer ${session}` };
+  const headers = { Authorization: `Bearer ${token}` };
   const listed = await fetch(`${api}/rag/queries`, { headers });
   const changed = await fetch(`${api}/rag/expansion/prompt`, {
     method: "POST", headers: { ...headers, "Content-Type": "application/json" }, body: JSON.stringify({ query: "Why?" }),
   });
-  const left = await fetch(`${api}/sessions/current`, { method: "DELETE", headers });
-  const after = await fetch(`${api}/rag/queries`, { headers });
-  return [refused, opened, listed, changed, left, after].map((reply) => reply.status);
+  return [refused, listed, changed].map((reply) => reply.status);
 }
