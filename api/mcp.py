@@ -266,11 +266,8 @@ async def _called(
         job_id = run.json()["jobs"][0]["job_id"]
         job = await call("GET", f"/jobs/{job_id}")
         found |= {"job_id": job_id, "query_id": job.json()["query_id"]}
-    structured = found if isinstance(found, dict) else {"items": found}
-    return CallToolResult(
-        content=[TextContent(type="text", text=json.dumps(structured, ensure_ascii=False))],
-        structured_content=structured,
-    )
+    content = TextContent(type="text", text=json.dumps(found, ensure_ascii=False))
+    return CallToolResult(content=[content], structured_content=found)
 
 
 def _problem(text: str) -> CallToolResult:

@@ -193,7 +193,7 @@ def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
 
 
 @token.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List every token that was ever created, the oldest first.
 

@@ -14,9 +14,9 @@ from cli.output import (
     draw,
     json_option,
     print_data,
+    print_following,
     print_json,
     print_list,
-    print_rest,
     print_result,
 )
 from cli.sheets import print_listing, rows_drawing
@@ -44,7 +44,7 @@ def corpus_group() -> None:
 
 
 @corpus_group.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List the corpora, with how many of their chunks can be searched, and the language of each.
 
@@ -56,7 +56,7 @@ def list_command(as_json: bool) -> None:
     """
     listed = with_database(corpora.views)
     none = "There is no corpus yet. `ragq import works PATH` makes one."
-    print_listing([dict(one) for one in listed], corpora_table(listed), none=none, as_json=as_json)
+    print_listing(listed, corpora_table(listed), none=none, as_json=as_json)
 
 
 @corpus_group.command("show")
@@ -76,8 +76,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     corpus = with_database(_view, name)
     listed = with_database(works.listed, corpus.id, wanted)
     if as_json:
-        in_it = [dict(one) | {"job": _name("j", one.job_id)} for one in listed.works]
-        print_json(dict(corpus) | {"works_found": listed.total, "works": in_it})
+        print_json(dict(corpus) | {"works": listed})
         return
     headings = "with" if corpus.embeds_headings else "without"
     draw(
@@ -86,9 +85,9 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions), {headings} headings",
         language_words(corpus.language),
         f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus)}",
-        rows_drawing(works_table(listed.works)),
+        rows_drawing(works_table(listed.items)),
     )
-    print_rest(listed.total, len(listed.works), offset=wanted.offset, otherwise=", --search finds some")
+    print_following(listed)
 
 
 @corpus_group.command("delete")
@@ -155,7 +154,7 @@ _BEGINS = 80
 @work.command("chunks")
 @click.argument("work_id", metavar="WORK", type=WORK)
 @wanted_options(ChunksWanted, limit=20)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
     """List the content chunks of a work, in the order of its text.
 
@@ -168,12 +167,11 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
     """
     listed = with_database(works.chunks, work_id, wanted)
     table = FittingTable("chunk", "lines", "state", "under", "begins")
-    for one in listed.chunks:
+    for one in listed.items:
         lines = f"{one.start_line} to {one.end_line}"
         table.add_row(one.id, lines, one.vector_status, one.heading_breadcrumbs, one.content[:_BEGINS])
     none = f"Work {work_id} has no such chunk. `ragq corpus show NAME` lists works with their chunks."
-    print_list(listed.chunks, table, none=none, as_json=as_json)
-    print_rest(listed.total, len(listed.chunks), offset=wanted.offset)
+    print_list(listed, table, none=none, as_json=as_json)
 
 
 @work.command("show")

@@ -46,7 +46,7 @@ def index() -> None:
 
 
 @index.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List the indexes that can be searched.
 

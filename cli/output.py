@@ -14,6 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text as RichText
 
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Listed
 
 Drawing: TypeAlias = RenderableType
 
@@ -130,25 +131,23 @@ def print_result(value: Any, words: str, *, as_json: bool) -> None:
         print_text(words)
 
 
-def print_list(values: Sequence[Any], table: FittingTable, *, none: str, as_json: bool) -> None:
-    """A list as a JSON array, or as a table; without values, `none` as a notice."""
+def print_list(listed: Listed[Any] | Sequence[Any], table: FittingTable, *, none: str, as_json: bool) -> None:
+    """A list as JSON or as a table, and on stderr what follows it; without values, `none` as a notice."""
+    listed = listed if isinstance(listed, Listed) else Listed.whole(listed)
     if as_json:
-        print_json(values)
-    elif values:
+        print_json(listed)
+    elif listed.items:
         draw(table)
     else:
         print_text(none, err=True)
+    print_following(listed)
 
 
-def print_rest(found: int, shown: int, *, offset: int, otherwise: str = "") -> None:
-    """Say on stderr how many of a list were found after those that are shown, and how they are."""
-    if (more := found - offset - shown) > 0:
-        draw(f"and {more} more; --offset {offset + shown} shows the next{otherwise}", err=True)
-
-
-def print_older(last_id: int) -> None:
-    """Say on stderr that a list of the newest, which ends with this one, is not all."""
-    draw(f"There are older ones: --before {last_id} shows them.", err=True)
+def print_following(listed: Listed[Any]) -> None:
+    """Say on stderr how the next page of a list is shown, where there is one."""
+    for parameter, value in (listed.next or {}).items():
+        more = "There are older ones" if listed.total is None else f"{listed.total} in all"
+        draw(f"{more}: --{parameter} {value} shows the next.", err=True)
 
 
 def print_text(words: str | RichText, *, err: bool = False) -> None:

@@ -18,6 +18,7 @@ from cli.output import FittingTable, Text, draw, json_option, print_json, print_
 from cli.tags import import_command
 from demo.data_set import write_data_set, write_packaged
 from schemas.errors import Refused
+from schemas.values.base import Listed
 from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
 from services.data_sets import (
     ImportedParticipants,
@@ -256,7 +257,7 @@ def splits_group() -> None:
 
 
 @splits_group.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List the splits that are stored, how each was made, and what is wrong with it.
 
@@ -269,7 +270,7 @@ def list_command(as_json: bool) -> None:
     """
     found = with_database(_checked)
     if as_json:
-        print_json([split.model_dump(mode="json") | {"problems": wrong} for split, wrong in found])
+        print_json(Listed.whole([dict(split) | {"problems": wrong} for split, wrong in found]))
     elif not found:
         print_text("No split is stored. `ragq import participants DIR` imports those of a data set.", err=True)
     else:

@@ -28,7 +28,7 @@ def preset() -> None:
 
 
 @preset.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List the presets, the default first.
 
@@ -150,7 +150,7 @@ def template() -> None:
 
 
 @template.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def template_list_command(as_json: bool) -> None:
     """List every version of every template; the active ones are marked with *.
 

@@ -17,7 +17,6 @@ from cli.output import (
     json_option,
     print_json,
     print_list,
-    print_older,
     print_result,
     print_text,
 )
@@ -123,7 +122,7 @@ def query() -> None:
 
 @query.command("list")
 @wanted_options(QuestionsWanted, limit=20)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     """List the newest questions, and what each needs next.
 
@@ -133,21 +132,16 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     Example:
         ragq query list --status ready --limit 5
     """
-    statuses = None if wanted.status is None else [wanted.status]
-    one_more = None if wanted.limit is None else wanted.limit + 1
-    found = with_database(queries.lines, before=wanted.before, statuses=statuses, limit=one_more)
-    lines = found[: wanted.limit]
+    listed = with_database(queries.listed, wanted)
     table = FittingTable("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
-    for line in lines:
+    for line in listed.items:
         of_run = f"r{line.run_id}", Moment(line.created_at), ", ".join(line.corpora), line.preset
         state = coloured(line.job_status), "" if line.status is QueryStatus.READY else line.status
         table.add_row(line.id, *of_run, *state, line.results_count, line.original_query)
     none = "No question is stored yet. `ragq ask QUESTION` asks one."
     if wanted.status or wanted.before:
         none = "There is no such question. `ragq query list` lists the newest."
-    print_list([line.model_dump() for line in lines], table, none=none, as_json=as_json)
-    if len(found) > len(lines):
-        print_older(lines[-1].id)
+    print_list(listed, table, none=none, as_json=as_json)
 
 
 @query.command("show")

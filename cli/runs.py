@@ -1,7 +1,7 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -9,7 +9,7 @@ import click
 from cli.config import known_prices, with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, wanted_options
-from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list, print_older
+from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list
 from cli.run_table import print_run, run_details, run_json
 from cli.watch import read
 from schemas.errors import Refused
@@ -27,8 +27,7 @@ from stages.reports.words import asked_for, split_in_words
 from store.database import Connection
 from store.runs import overviews
 from store.runs.chain import content_hash
-from store.runs.overviews import RunOverview
-from store.runs.run_view import RunView, registered, with_origin
+from store.runs.run_view import RunView, with_figures, with_origin
 from store.views import Submission, run_scores, submission
 
 
@@ -179,7 +178,7 @@ def _is_single(run: Submission) -> bool:
 
 @click.command()
 @wanted_options(RunsWanted)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with commit, error and coverage of each.")
 def runs(wanted: RunsWanted, as_json: bool) -> None:
     """List the newest runs with the states of their jobs, and for unfinished ones their priority and share.
 
@@ -188,29 +187,19 @@ def runs(wanted: RunsWanted, as_json: bool) -> None:
         ragq runs --kind query --search "baseline failed"
         ragq runs --limit 1000 --json > registry.json
     """
-    one_more = dict(wanted) | {"limit": wanted.limit + 1}
-    found = with_database(overviews.overviews, **one_more)
-    shown = found[: wanted.limit]
-    # The figures of scored runs take numpy's statistics, which a list does without.
+    listed = with_database(overviews.listed, wanted)
     if as_json:
-        print_json(with_database(registered, shown))
-    else:
-        _print_runs(shown, is_filtered=bool(wanted.kind or wanted.search or wanted.before))
-    if len(found) > len(shown):
-        print_older(shown[-1].id)
-
-
-def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
+        listed = with_database(with_figures, listed)
     table = FittingTable("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
-    for run in found:
+    for run in listed.items:
         states = ", ".join(f"{count} {status}" for status, count in run.states.items())
         priority, submitted = run.priority if run.open_jobs else "", Moment(run.created_at)
         asked = f"r{run.id}", run.name, run.kind, run.profile, asked_for(run.request)
         table.add_row(*asked, run.jobs, states, priority, submitted)
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
-    if is_filtered:
+    if wanted.kind or wanted.search or wanted.before:
         none = "There is no such run. `ragq runs` lists the newest."
-    print_list(found, table, none=none, as_json=False)
+    print_list(listed, table, none=none, as_json=as_json)
 
 
 @click.command()

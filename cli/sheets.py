@@ -10,6 +10,7 @@ import click
 from rich.console import Group
 
 from cli.output import Drawing, FittingTable, Text, draw, figure_table, print_data, print_list, spaced
+from schemas.values.base import Listed
 from stages.reports.tables import Cell, Figure, Sheet, State, Table, as_csv, paper_tables
 
 #: Rows of a listing in the terminal; --json has all.
@@ -41,9 +42,9 @@ def sheet_drawing(sheet: Sheet) -> Drawing:
     return spaced(parts)
 
 
-def print_listing(values: Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
-    """A list as a JSON array of `values`, or as a table; without values, `none` as a notice."""
-    print_list(values, rows_drawing(table), none=none, as_json=as_json)
+def print_listing(listed: Listed[Any] | Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
+    """A list as JSON or as its table, and on stderr what follows it; without values, `none` as a notice."""
+    print_list(listed, rows_drawing(table), none=none, as_json=as_json)
 
 
 def rows_drawing(table: Table, *, at_most: int | None = None) -> FittingTable:

@@ -11,7 +11,7 @@ from cli.files import read_file, tell_unread
 from cli.ids import TARGET
 from cli.new_runs import conclude
 from cli.options import group, wanted_options, with_settings
-from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_rest, print_result, print_text
+from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_result, print_text
 from cli.sheets import print_listing, rows_drawing
 from cli.submit import report_submitted
 from schemas.errors import Refused
@@ -109,7 +109,7 @@ def vocabulary() -> None:
 
 
 @vocabulary.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def list_command(as_json: bool) -> None:
     """List the vocabularies, with the models that they have.
 
@@ -125,7 +125,7 @@ def list_command(as_json: bool) -> None:
 @vocabulary.command("tags")
 @click.argument("name")
 @wanted_options(TagsWanted, limit=20)
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+@json_option
 def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
     """List the tags of a vocabulary, the most used first.
 
@@ -134,10 +134,9 @@ def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
         ragq vocabulary tags topics --search coat
     """
     vocabulary_id = with_database(vocabulary_of_name, name).id
-    listed, found = with_database(vocabularies.tags_part, vocabulary_id, **dict(wanted))
+    listed = with_database(vocabularies.tags, vocabulary_id, wanted)
     none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
-    print_listing(listed, tags_table(listed), none=none, as_json=as_json)
-    print_rest(found, len(listed), offset=wanted.offset)
+    print_listing(listed, tags_table(listed.items), none=none, as_json=as_json)
 
 
 @vocabulary.command("delete")

@@ -6,7 +6,8 @@ from typing import Any, Literal
 
 from schemas.errors import DomainError, FailureCategory, Refused
 from schemas.statuses import JobStatus
-from schemas.values.base import Value
+from schemas.values.base import Listed, Value
+from schemas.values.requests import TagsWanted
 from schemas.values.tags import (
     BuiltVocabulary,
     PhraseReport,
@@ -113,12 +114,11 @@ FROM vocabulary WHERE id = $1
 """
 
 
-async def tags_part(
-    connection: Connection, vocabulary_id: int, *, search: str, limit: int, offset: int
-) -> tuple[list[Tag], int]:
-    """A part of the tags, the most used first; with `search` of those with it in their name. And their number."""
-    found = await connection.fetch(PART, vocabulary_id, search, limit, offset)
-    return [Tag(**row) for row in found], await connection.fetchval(FOUND, vocabulary_id, search)
+async def tags(connection: Connection, vocabulary_id: int, wanted: TagsWanted) -> Listed[Tag]:
+    """Tags, the most used first; with `search` those with it in their name."""
+    found = await connection.fetch(PART, vocabulary_id, wanted.search, wanted.limit, wanted.offset)
+    total = await connection.fetchval(FOUND, vocabulary_id, wanted.search)
+    return wanted.page([Tag(**row) for row in found], total)
 
 
 async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:

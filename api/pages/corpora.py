@@ -69,7 +69,7 @@ async def corpus_page(
         listed=listed,
         search=search,
         part=part,
-        parts_of_list=-(-listed.total // PAGE_WORKS),
+        parts_of_list=-(-(listed.total or 0) // PAGE_WORKS),
         imported=imported,
     )
 

@@ -199,7 +199,7 @@ async def work_page(
             size = PAGE_CHUNKS
             wanted = ChunksWanted(heading=heading, limit=size, offset=(part - 1) * size)
             listed = await works.chunks(connection, work_id, wanted)
-            chunks, count = listed.chunks, listed.total
+            chunks, count = listed.items, listed.total or 0
     inside: dict[int | None, list[WorkHeading]] = defaultdict(list)
     for one in work.headings:
         inside[one.parent_id].append(one)

@@ -15,6 +15,7 @@ from schemas.values.base import Text
 from schemas.values.differences import Comparison, RetrievalMeasures
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
+from schemas.values.requests import RunsWanted
 from schemas.values.runs import ScoredRun
 from services.evaluations import evaluation_report
 from services.reports import compare, named_runs, report_of, report_page, sheet_of
@@ -25,7 +26,7 @@ from stages.reports.score_table import score_csv
 from stages.reports.tables import UI, as_csv
 from store.references import interviews, references
 from store.runs import overviews
-from store.runs.run_view import registered
+from store.runs.run_view import with_figures
 from store.views import reported_run, scores_of_run
 
 #: The newest runs; the list of runs has all.
@@ -38,8 +39,8 @@ router = page_router(UI)
 async def participants_page(request: Request, ctx: Context) -> Response:
     """What there is to score, and what was scored."""
     async with ctx.database.connection() as connection:
-        newest = await overviews.overviews(connection, limit=SHOWN, kind="participant")
-        runs = await registered(connection, newest)
+        newest = await overviews.listed(connection, RunsWanted(kind="participant", limit=SHOWN))
+        runs = (await with_figures(connection, newest)).items
         splits = await interviews.stored_splits(connection)
         indexes = await references.current(connection)
     return page(

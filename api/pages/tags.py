@@ -13,7 +13,7 @@ from api.parameters import PathId, SearchWords
 from api.rendering import page
 from schemas.errors import Refused, run_missing
 from schemas.values.base import Text
-from schemas.values.requests import TagsRequest
+from schemas.values.requests import TagsRequest, TagsWanted
 from services.submit import submit
 from services.tags import phrase_sets, vocabulary_of_name
 from stages.records import ProblemsFound
@@ -101,15 +101,14 @@ async def vocabulary_page(
     search = search.strip()
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
-        tags, found = await vocabularies.tags_part(
-            connection, vocabulary.id, search=search, limit=PAGE_TAGS, offset=(part - 1) * PAGE_TAGS
-        )
+        wanted = TagsWanted(search=search, limit=PAGE_TAGS, offset=(part - 1) * PAGE_TAGS)
+        listed = await vocabularies.tags(connection, vocabulary.id, wanted)
     return page(
         request,
         "vocabulary.html.j2",
         vocabulary=vocabulary,
-        tags=tags,
+        tags=listed.items,
         search=search,
         part=part,
-        parts_of_list=-(-found // PAGE_TAGS),
+        parts_of_list=-(-(listed.total or 0) // PAGE_TAGS),
     )

@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field
 from api.context import Context
 from api.parameters import Body, PathId, Reply, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
-from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import CorpusView, DocumentView, ListedChunks, ListedWorks, WorkView
+from schemas.values.base import MAX_ID, Listed, Text
+from schemas.values.documents import CorpusView, DocumentView, ListedWork, WorkChunk, WorkView
 from schemas.values.requests import ChunksWanted, ImportRequest, WorksWanted
 from services import documents
 from services.corpora import delete_corpus
@@ -33,12 +33,6 @@ class ImportForm(ImportRequest):
 MAX_REMOVED: Final = 1000
 
 
-class CorporaReply(Reply):
-    """Every corpus, by name."""
-
-    corpora: list[CorpusView]
-
-
 class RemoveWorksBody(Body):
     """Works to remove from a corpus."""
 
@@ -53,10 +47,12 @@ router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
 @router.get("")
-async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
+async def list_corpora(
+    ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None
+) -> Listed[CorpusView]:
     """Every corpus, by name, or that of one name: the model that embeds it, and what is in it."""
     found = await ctx.database.once(corpora.views)
-    return CorporaReply(corpora=[one for one in found if name in (None, one.name)])
+    return Listed.whole([one for one in found if name in (None, one.name)])
 
 
 @router.delete("/{corpus_id:int}", status_code=204)
@@ -69,7 +65,7 @@ async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
 
 
 @router.get("/{corpus_id:int}/works")
-async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> ListedWorks:
+async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> Listed[ListedWork]:
     """The works by title."""
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
@@ -110,7 +106,7 @@ async def show_work(work_id: PathId, ctx: Context) -> WorkView:
 
 
 @works_router.get("/{work_id:int}/chunks")
-async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> ListedChunks:
+async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> Listed[WorkChunk]:
     """The content chunks in the order of the text."""
     return await ctx.database.once(works.chunks, work_id, wanted)
 

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse
 from api.context import ApiContext, Context
 from api.parameters import Reply
 from api.security.authentication import OptionalPrincipal
+from schemas.values.base import Listed
 from store import migrate
 from store.database import DATABASE_ERRORS
 from store.runs import problems, workers
@@ -128,8 +129,8 @@ async def show_metrics(ctx: Context) -> Response:
 
 
 @router.get("/problems")
-async def list_problems(ctx: Context) -> list[RunProblem]:
+async def list_problems(ctx: Context) -> Listed[RunProblem]:
     """Over all runs: jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost,
     failed and paused jobs, and jobs that wait for a retry or for a language model that takes no calls."""
     is_broker_away = await _check_broker(ctx) is not Check.OK
-    return await ctx.database.once(problems.problems, is_broker_away=is_broker_away)
+    return Listed.whole(await ctx.database.once(problems.problems, is_broker_away=is_broker_away))

@@ -10,7 +10,7 @@ from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
-from schemas.values.base import Text
+from schemas.values.base import Listed, Text
 from schemas.values.queries import ContextGroup, Expansion
 from schemas.values.requests import Name, QueryEdit, QueryRequest, Question, QuestionsWanted, Searched
 from services.questions.edits import ask, edit, preview_expansion_prompt, stored_context, withdraw
@@ -124,12 +124,10 @@ async def _expand(waiting: Waiting, key: RequestKey | None, body: Asked, **more:
     return await waiting.reply(asked, read, is_new=is_new)
 
 
-class QueryList(Reply):
-    """Questions, newest first."""
+class QueryList(Listed[StoredQuery]):
+    """Questions, newest first, under the original's name."""
 
-    queries: list[StoredQuery]
-    total: int
-    """The number of questions in that status, on all pages."""
+    items: tuple[StoredQuery, ...] = Field(serialization_alias="queries")
 
 
 class QueryPatch(QueryEdit, Body):
@@ -141,12 +139,11 @@ class QueryPatch(QueryEdit, Body):
     """The passages to keep as they were read, in the order of the prompt. Their content cannot be changed."""
 
 
-class ResultList(Reply):
-    """The answers to a question, newest first."""
+class ResultList(Listed[StoredResult]):
+    """The answers to a question, newest first, under the original's name."""
 
     query_id: int = Field(examples=[1])
-    results: list[StoredResult]
-    total: int = Field(examples=[1])
+    items: tuple[StoredResult, ...] = Field(serialization_alias="results")
 
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
@@ -157,12 +154,7 @@ Run = Annotated[bool, Query(description="Run the stages that the change made sta
 @router.get("")
 async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]) -> QueryList:
     """Questions, newest first, each with its progress and what it needs next."""
-    async with ctx.database.connection() as connection:
-        statuses = None if wanted.status is None else [wanted.status]
-        counts = await queries.counts(connection)
-        lines = await queries.lines(connection, statuses=statuses, limit=wanted.limit, before=wanted.before)
-    total = sum(count for status, count in counts.items() if wanted.status in (None, status))
-    return QueryList(queries=lines, total=total)
+    return QueryList.model_validate(dict(await ctx.database.once(queries.listed, wanted)))
 
 
 @router.get("/{query_id}")
@@ -215,7 +207,7 @@ async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     async with ctx.database.connection() as connection:
         await queries.get(connection, query_id)
         stored = await queries.results(connection, query_id)
-    return ResultList(query_id=query_id, results=stored, total=len(stored))
+    return ResultList(query_id=query_id, items=tuple(stored), total=len(stored))
 
 
 @router.get("/{query_id}/results/{result_id}")

@@ -11,7 +11,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, SettingsByName, WithSettings, announce, with_example
 from schemas.statuses import JobStatus
-from schemas.values.base import MAX_ID, Text
+from schemas.values.base import MAX_ID, Listed, Text
 from schemas.values.costs import Estimate
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport
@@ -31,7 +31,7 @@ from store.runs import attempts, jobs, overviews
 from store.runs.attempts import Attempt
 from store.runs.deletions import DeletedRun
 from store.runs.overviews import RunOverview
-from store.runs.run_view import JobView, RunView, job_view, run_view, with_origin
+from store.runs.run_view import JobView, RunView, job_view, run_view, with_figures, with_origin
 from store.views import RunState, run_state, scores_of_run
 
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
@@ -48,22 +48,14 @@ class _ActionConvertor(StringConvertor):
 register_url_convertor("action", _ActionConvertor())
 
 
-class RunsReply(Reply):
-    """Runs, newest first."""
-
-    runs: list[RunOverview]
-    next_before: int | None
-    """`before` for the next page; null after the last."""
-
-
 class RunReply(RunView):
     """A run with some of its jobs, in the order of submission."""
 
     settings: dict[str, SettingValue]
     """Every setting that it was submitted with, and its source; empty where they were not asked for."""
     progress: RunState
-    next_after: int | None
-    """`after` for the next page; null after the last."""
+    next: dict[str, int] | None = Field(examples=[{"after": 34}])
+    """The parameter that leads to the next jobs; null after the last."""
 
 
 class JobReply(JobView):
@@ -79,12 +71,6 @@ class JobReply(JobView):
     """The job that it was forked from; null for a job of no fork, and when that one is deleted."""
     created_at: datetime
     finished_at: datetime | None
-
-
-class AttemptsReply(Reply):
-    """Attempts of a job, oldest first, each with its calls of language models."""
-
-    attempts: list[Attempt]
 
 
 class ActionBody(Body, RunLimits):
@@ -103,10 +89,10 @@ jobs_router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.get("")
-async def list_runs(ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> RunsReply:
+async def list_runs(ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> Listed[RunOverview]:
     """The newest runs, newest first."""
-    found = await ctx.database.once(overviews.overviews, **dict(wanted))
-    return RunsReply(runs=found, next_before=found[-1].id if len(found) == wanted.limit else None)
+    async with ctx.database.connection() as connection:
+        return await with_figures(connection, await overviews.listed(connection, wanted))
 
 
 @router.get("/{run_id}")
@@ -124,9 +110,9 @@ async def show_run(
         job_ids = await jobs.in_order(connection, run_id, status=status, after=after, limit=jobs_limit)
         view = await run_view(connection, run_id, job_ids=job_ids)
         view = await with_origin(connection, view)
-    next_after = job_ids[-1] if len(job_ids) == jobs_limit else None
+    following = {"after": job_ids[-1]} if len(job_ids) == jobs_limit else None
     shown = vars(view) | {"settings": view.settings if settings else {}}
-    return RunReply(**shown, progress=state, next_after=next_after)
+    return RunReply(**shown, progress=state, next=following)
 
 
 @router.patch("/{run_id}")
@@ -185,13 +171,12 @@ async def list_attempts(
     outputs: Annotated[
         bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
     ] = False,
-) -> AttemptsReply:
+) -> Listed[Attempt]:
     """Every attempt of a job, or of a stage or a number, oldest first, with its calls of language models. Attempts are
     never deleted by themselves."""
     async with ctx.database.connection() as connection:
         await jobs.get(connection, job_id)
-        found = await attempts.history(connection, job_id, stage, number=number, with_texts=outputs)
-    return AttemptsReply(attempts=found)
+        return Listed.whole(await attempts.history(connection, job_id, stage, number=number, with_texts=outputs))
 
 
 @jobs_router.post("/{job_id}/{action:action}")

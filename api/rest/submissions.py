@@ -11,7 +11,7 @@ from api.context import ApiContext, Context
 from api.parameters import Body, Keyed, StrictRoute, WithSettings, announce, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import Priority
-from schemas.values.base import Text
+from schemas.values.base import Listed, Text
 from schemas.values.costs import Estimate
 from schemas.values.participants import Split
 from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
@@ -87,9 +87,9 @@ participants_router = APIRouter(prefix="/participants", tags=["participants"], r
 
 
 @participants_router.get("/splits")
-async def list_splits(ctx: Context) -> list[Split]:
+async def list_splits(ctx: Context) -> Listed[Split]:
     """Every stored split, by name."""
-    return await ctx.database.once(interviews.stored_splits)
+    return Listed.whole(await ctx.database.once(interviews.stored_splits))
 
 
 @participants_router.post("/runs", status_code=201, responses=SUBMITTED)

@@ -12,7 +12,7 @@ from api.rest.submissions import SUBMITTED, Submission, submit_body
 from api.work_uploads import base_name
 from schemas.errors import run_missing
 from schemas.statuses import JobStatus
-from schemas.values.base import Text
+from schemas.values.base import Listed, Text
 from schemas.values.costs import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
 from schemas.values.tags import PhraseSet, StoredVocabulary, Tag
@@ -98,22 +98,6 @@ async def show_candidates(
 VocabularyName = Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"])]
 
 
-class VocabulariesReply(Reply):
-    """Vocabularies, by name."""
-
-    vocabularies: list[StoredVocabulary]
-
-
-class TagsPartReply(Reply):
-    """A part of the tags of a vocabulary, the most used first."""
-
-    tags: list[Tag]
-    total: int = Field(examples=[40])
-    """Tags of the vocabulary, or those that `search` finds."""
-    next_offset: int | None = Field(examples=[100])
-    """The `offset` of the next part; null in the last one."""
-
-
 class VocabularyForm(Body):
     """A vocabulary as files of a form."""
 
@@ -140,19 +124,18 @@ Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$", examples=["wardrobe"])]
 @vocabularies_router.get("")
 async def list_vocabularies(
     ctx: Context, name: Annotated[Text | None, Query(examples=["wardrobe"])] = None
-) -> VocabulariesReply:
+) -> Listed[StoredVocabulary]:
     """Every vocabulary that can be asked, by name; or that of one name: its size, and which models were built from
     it."""
-    return VocabulariesReply(vocabularies=await ctx.database.once(vocabularies.current, name))
+    return Listed.whole(await ctx.database.once(vocabularies.current, name))
 
 
 @vocabularies_router.get("/{name}/tags")
-async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Query()]) -> TagsPartReply:
+async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Query()]) -> Listed[Tag]:
     """The tags, the most used first."""
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
-        found, total = await vocabularies.tags_part(connection, vocabulary.id, **dict(wanted))
-    return TagsPartReply(tags=found, total=total, next_offset=wanted.next_offset(len(found), total))
+        return await vocabularies.tags(connection, vocabulary.id, wanted)
 
 
 @vocabularies_router.post("", status_code=201)

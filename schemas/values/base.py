@@ -1,8 +1,9 @@
 """The base of every value."""
 
-from typing import Annotated, Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Any, Final, Generic, NamedTuple, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import PydanticCustomError
 
 MAX_ID: Final = 2**53 - 1
@@ -66,6 +67,24 @@ class Value(BaseModel):
         use_attribute_docstrings=True,
         defer_build=True,
     )
+
+
+Row = TypeVar("Row")
+
+
+class Listed(Value, Generic[Row]):
+    """What is stored of a kind, or a page of it: what a command prints as JSON, and the API replies with."""
+
+    items: tuple[Row, ...]
+    total: int | None = None
+    """How many there are with the same filters, on all pages; null where they are not counted."""
+    next: dict[str, int] | None = Field(default=None, examples=[{"before": 17}])
+    """The parameter that leads to the next page; null after the last."""
+
+    @classmethod
+    def whole(cls, items: Sequence[Row]) -> Self:
+        """All that there is."""
+        return cls(items=tuple(items), total=len(items))
 
 
 class Embedded(Value):

@@ -373,16 +373,6 @@ class ListedWork(Value):
     """The job that made it what it is; null for a work that went through no stages."""
 
 
-class ListedWorks(Value):
-    """A part of the works of a corpus, by title."""
-
-    works: tuple[ListedWork, ...]
-    total: int = Field(examples=[12])
-    """Works of the corpus, or those that `search` finds."""
-    next_offset: int | None = Field(examples=[100])
-    """The `offset` of the next part; null in the last one."""
-
-
 class WorkView(ListedWork, Bibliography):
     """A work without its text."""
 
@@ -410,15 +400,6 @@ class WorkChunk(WorkLines):
     def words(self) -> int:
         """Words with spaces between them."""
         return len(self.content.split())
-
-
-class ListedChunks(Value):
-    """A part of the content chunks of a work, in the order of its text."""
-
-    chunks: tuple[WorkChunk, ...]
-    total: int = Field(examples=[12])
-    next_offset: int | None = Field(examples=[100])
-    """The `offset` of the next part; null in the last one."""
 
 
 class DocumentView(Value):

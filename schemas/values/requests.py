@@ -3,12 +3,13 @@
 So is which part of a list is wanted.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from schemas.statuses import Priority, QueryStatus
-from schemas.values.base import MAX_ID, Request, Text
+from schemas.values.base import MAX_ID, Listed, Request, Row, Text
 from schemas.values.documents import WorkFilter
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
@@ -213,51 +214,66 @@ class TagsRequest(TagsPolicy):
 Search = Annotated[Text, Field(max_length=200), Option(metavar="WORDS")]
 Before = Annotated[int | None, Field(ge=1, le=MAX_ID, examples=[17]), Option(metavar="ID")]
 Limit = Annotated[int, Field(ge=1, le=1000, examples=[20]), Option(metavar="N")]
+LimitOrAll = Annotated[int | None, Field(ge=1, le=1000, examples=[20]), Option(metavar="N")]
 
 
 RunKind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
 
 
-class RunsWanted(Request):
+class Newest(Request):
+    """A page of a list that begins with the newest."""
+
+    before: Before = None
+    """Only those that follow this one: the last of the page before."""
+    limit: LimitOrAll = 20
+    """How many, newest first."""
+
+    @property
+    def one_more(self) -> int | None:
+        """The limit of a reading that shows whether there is another page."""
+        return None if self.limit is None else self.limit + 1
+
+    def page(self, found: Sequence[Row], total: int | None = None) -> Listed[Row]:
+        """The page that begins with these, which are one more if there is another page."""
+        shown = tuple(found[: self.limit])
+        last: Any = shown[-1] if len(found) > len(shown) else None
+        return Listed(items=shown, total=total, next=None if last is None else {"before": last.id})
+
+
+class RunsWanted(Newest):
     """Runs, newest first."""
 
     kind: RunKind | None = None
     """Only runs of this kind."""
     search: Search = Field(default="", examples=["baseline failed"])
     """Only runs that have each of these words as number, or in name, note, kind, profile, request or states."""
-    before: Before = None
-    """Only runs older than this one."""
-    limit: Limit = 20
-    """How many, newest first."""
 
 
-class QuestionsWanted(Request):
+class QuestionsWanted(Newest):
     """Questions, newest first."""
 
     status: QueryStatus | None = None
     """Only questions that need this next; `ready` needs an answer."""
-    before: Before = None
-    """Only questions that follow this one: the last of the previous page."""
-    limit: Annotated[int | None, Field(ge=1, le=1000, examples=[20]), Option(metavar="N")] = None
+    limit: LimitOrAll = None
     """How many; null lists all."""
 
 
 class Part(Request):
-    """A part of a list."""
+    """A page of a list that has a fixed order."""
 
     limit: Limit = 100
     """How many."""
     offset: Annotated[int, Field(ge=0, le=2**31 - 1, examples=[0])] = 0
     """How many to leave out before them."""
 
-    def next_offset(self, shown: int, total: int) -> int | None:
-        """The offset of the next part; None after the last, and after an empty one.
+    def page(self, found: Sequence[Row], total: int) -> Listed[Row]:
+        """The page with these, out of so many.
 
-        >>> Part().next_offset(2, 3), Part(offset=2).next_offset(1, 3), Part(offset=9).next_offset(0, 3)
-        (2, None, None)
+        >>> Part(limit=2).page("ab", 3).next, Part(offset=2).page("c", 3).next, Part(offset=9).page("", 3).next
+        ({'offset': 2}, None, None)
         """
-        end = self.offset + shown
-        return end if shown and end < total else None
+        end = self.offset + len(found)
+        return Listed(items=tuple(found), total=total, next={"offset": end} if found and end < total else None)
 
 
 class WorksWanted(Part):

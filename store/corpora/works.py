@@ -8,13 +8,12 @@ from asyncpg import Record
 
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
+from schemas.values.base import Listed
 from schemas.values.documents import (
     Bibliography,
     CorpusChunk,
     DocumentView,
-    ListedChunks,
     ListedWork,
-    ListedWorks,
     WorkChunk,
     WorkFilter,
     WorkHeading,
@@ -104,12 +103,11 @@ async def page_lines(connection: Connection, work_id: int) -> list[int]:
     return await rows.value(connection, "works", "page_lines", id=work_id) or []
 
 
-async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) -> ListedWorks:
+async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) -> Listed[ListedWork]:
     """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
     part = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
     total = await connection.fetchval(f"SELECT count(*) FROM works AS w WHERE {SEARCHED}", corpus_id, wanted.search)
-    works = tuple(ListedWork(**row) for row in part)
-    return ListedWorks(works=works, total=total, next_offset=wanted.next_offset(len(works), total))
+    return wanted.page([ListedWork(**row) for row in part], total)
 
 
 def _intact(row: Mapping[str, Any]) -> str:
@@ -220,7 +218,7 @@ async def newest(connection: Connection, corpus_id: int | None = None) -> list[R
     return list(await connection.fetch(NEWEST, corpus_id))
 
 
-async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> ListedChunks:
+async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> Listed[WorkChunk]:
     """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included.
     Raises Refused for a work that is not stored."""
     corpus_id = await rows.value(connection, "works", "corpus_id", id=work_id)
@@ -228,8 +226,7 @@ async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> 
         raise work_missing(work_id)
     total = await connection.fetchval(f"SELECT count(*) FROM chunks AS c WHERE {_IN_SECTION}", work_id, wanted.heading)
     part = (work_id, wanted.heading, corpus_id, wanted.limit, wanted.offset)
-    found = tuple(WorkChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part))
-    return ListedChunks(chunks=found, total=total, next_offset=wanted.next_offset(len(found), total))
+    return wanted.page([WorkChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part)], total)
 
 
 async def remove(connection: Connection, corpus_id: int, work_id: int) -> bool:

@@ -9,9 +9,10 @@ from pydantic import Field, computed_field
 from schemas.errors import MissingError, Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
-from schemas.values.base import Value
+from schemas.values.base import Listed, Value
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
+from schemas.values.requests import QuestionsWanted
 from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE, basis_in_words
 from store import rows
@@ -371,6 +372,14 @@ async def lines(
 async def counts(connection: Connection) -> dict[QueryStatus, int]:
     """How many questions are in each status; statuses without any are absent."""
     return {QueryStatus(row["status"]): row["queries"] for row in await connection.fetch(COUNTS)}
+
+
+async def listed(connection: Connection, wanted: QuestionsWanted) -> Listed[StoredQuery]:
+    """A page of the questions, and how many there are."""
+    statuses = None if wanted.status is None else [wanted.status]
+    found = await lines(connection, before=wanted.before, statuses=statuses, limit=wanted.one_more)
+    counted = await counts(connection)
+    return wanted.page(found, sum(count for status, count in counted.items() if wanted.status in (None, status)))
 
 
 # The lock on the corpus holds new questions back until the transaction ends.

@@ -7,7 +7,8 @@ from pydantic import Field, computed_field
 
 from schemas.errors import run_missing
 from schemas.statuses import JobStatus, Priority
-from schemas.values.base import Value
+from schemas.values.base import Listed, Value
+from schemas.values.requests import RunsWanted
 from schemas.values.scoring import ModeSummary
 from stages.reports.words import notices
 from store.database import Connection
@@ -100,6 +101,11 @@ async def overviews(
     word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states."""
     words = search.lower().split()
     return [RunOverview(**row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
+
+
+async def listed(connection: Connection, wanted: RunsWanted) -> Listed[RunOverview]:
+    """A page of the runs."""
+    return wanted.page(await overviews(connection, **dict(wanted) | {"limit": wanted.one_more}))
 
 
 async def ids(connection: Connection) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field, computed_field
 
 from schemas.statuses import JobStatus
-from schemas.values.base import Value
+from schemas.values.base import Listed, Value
 from schemas.values.runs import RunEnvironment, RunLimitState, RunOrigin, StageFailure
 from schemas.values.scoring import Draw, JobScores
 from stages.reports.score_table import mode_summaries
@@ -247,7 +247,9 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     ]
 
 
-async def registered(connection: Connection, found: Sequence[RunOverview]) -> list[RunOverview]:
-    """These runs with their figures. One statement, however many runs."""
-    scores = await job_scores(connection, [run.id for run in found])
-    return [run.model_copy(update={"experiments": mode_summaries(scores.get(run.id, ()))}) for run in found]
+async def with_figures(connection: Connection, listed: Listed[RunOverview]) -> Listed[RunOverview]:
+    """Runs with the figures of those of participants. One statement, however many runs."""
+    scores = await job_scores(connection, [run.id for run in listed.items if run.kind == "participant"])
+    figures = {run.id: {"experiments": mode_summaries(scores.get(run.id, ()))} for run in listed.items}
+    runs = tuple(run.model_copy(update=figures[run.id]) for run in listed.items)
+    return listed.model_copy(update={"items": runs})

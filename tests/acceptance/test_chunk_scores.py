@@ -29,7 +29,7 @@ def score_chunks(installation: Installation, model: str, *options: str) -> Any:
 
 
 def meta_of(installation: Installation) -> Any:
-    (index,) = installation.ragq("index", "list", "--json").json
+    (index,) = installation.ragq("index", "list", "--json").json["items"]
     return index["chunk_scores_meta"]
 
 

@@ -45,7 +45,7 @@ def referenced(installation: Installation, run_id: int) -> list[int]:
 
 
 def test_after_an_index_of_avec_train_a_run_has_references_of_paper_train_alone(both_indexes: Installation) -> None:
-    listed = both_indexes.ragq("index", "list", "--json").json
+    listed = both_indexes.ragq("index", "list", "--json").json["items"]
     assert [(index["name"], index["split"], index["participants"]) for index in listed] == [
         (AVEC, "train", 6),
         (PAPER, "paper-train", 3),

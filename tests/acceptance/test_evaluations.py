@@ -77,7 +77,7 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
 
     shelved.do("fork", f"r{evaluation}", "--from", "judge", "--set", "RAGQ_VALIDATION_MAX_CHARS=100", "--wait")
 
-    (tea,) = [line["id"] for line in shelved.ragq("query", "list", "--json").json if QUESTION in str(line)]
+    (tea,) = [line["id"] for line in shelved.ragq("query", "list", "--json").json["items"] if QUESTION in str(line)]
     shelved.do("query", "delete", str(tea), "--yes")
     kept = shelved.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
     assert kept, "those of the answer to the other question"

@@ -40,7 +40,7 @@ def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_
     fresh.do("index", "references", "--split", "paper-train")
     done = fresh.ragq(*SUBMIT)
     assert variants_of(fresh, done) == {"transcripts": {"participant_only": 3}, "index": "participant_only"}
-    listed = fresh.ragq("index", "list", "--json").json
+    listed = fresh.ragq("index", "list", "--json").json["items"]
     assert [(index["name"], index["variant"]) for index in listed] == [
         (NAME, "raw"),
         (f"{NAME}_participant_only", "participant_only"),

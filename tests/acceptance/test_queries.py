@@ -44,7 +44,7 @@ def ask(installation: Installation, *options: str, until: str = "generate", mode
 
 def shown(installation: Installation, run_id: int) -> Any:
     """The output of `ragq query show` for the run's only question."""
-    (query,) = [line for line in installation.ragq("query", "list", "--json").json if line["run_id"] == run_id]
+    (query,) = [line for line in installation.ragq("query", "list", "--json").json["items"] if line["run_id"] == run_id]
     return installation.ragq("query", "show", str(query["id"]), "--json").json
 
 

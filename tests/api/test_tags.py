@@ -73,10 +73,10 @@ async def test_files_are_imported_shown_and_searched_and_models_built_by_a_run(
     made = await upload(client)
 
     assert (made.status_code, made.headers["location"]) == (201, "/vocabularies?name=wardrobe")
-    (shown,) = (await client.get("/vocabularies?name=wardrobe")).json()["vocabularies"]
+    (shown,) = (await client.get("/vocabularies?name=wardrobe")).json()["items"]
     assert shown == made.json()
     assert (shown["tags"], shown["aliases"], shown["documents"], shown["model"]) == (12, 10, 36, None)
-    assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
+    assert (await client.get("/vocabularies")).json()["items"] == [shown]
     assert (await client.get("/vocabularies/wardrobe")).headers["allow"] == "DELETE"
     assert 'href="/ui/vocabularies/wardrobe"' in (await see(client, "/ui/vocabularies")).text
     found = words(await see(client, "/ui/vocabularies/wardrobe?search=coat"))

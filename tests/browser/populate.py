@@ -112,7 +112,9 @@ def _ask(installation: Installation, folder: Path) -> None:
         assert states == ({"failed": 1} if question == arch else {"succeeded": 1}), installation.logs
     judged = installation.ragq("evaluate", f"r{run_id}", "--wait")
     assert judged.exit_code == 0, judged.stderr
-    ready = next(line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready")
+    ready = next(
+        line for line in installation.ragq("query", "list", "--json").json["items"] if line["status"] == "ready"
+    )
     asyncio.run(_paste(installation.database_url, ready["id"]))
 
 

@@ -67,7 +67,7 @@ def test_random_faults_lose_nothing_and_repeat_nothing(
     assert effects == {("done", 1, 0)}
     audited = run_ids[:: max(1, len(run_ids) // AUDITED_RUNS)]
     assert [breakable.ragq("audit", f"r{run_id}").exit_code for run_id in audited] == [0] * len(audited)
-    counted = {run["id"]: sum(run["states"].values()) for run in breakable.ragq("runs", "--json").json}
+    counted = {run["id"]: sum(run["states"].values()) for run in breakable.ragq("runs", "--json").json["items"]}
     assert {run_id: counted[run_id] for run_id in run_ids[-20:]} == dict.fromkeys(run_ids[-20:], 2 * len(people))
 
 

@@ -66,7 +66,7 @@ def test_the_token_alone_is_on_stdout_and_no_list_shows_it(ragq: Ragq, stored: S
     lines = [line.split()[:4] for line in listed.stdout.splitlines()[1:]]
     assert lines == [["1", "laptop", "write", "live"], ["2", "monitor", "read", "revoked"]]
     as_json = ragq("token", "list", "--json").stdout
-    assert [one["expires_at"] is None for one in json.loads(as_json)] == [True, False]
+    assert [one["expires_at"] is None for one in json.loads(as_json)["items"]] == [True, False]
     assert secret not in listed.stdout + as_json
 
     last = ragq("token", "revoke", "1")

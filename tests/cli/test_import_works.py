@@ -40,7 +40,7 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
         "left_out": {".png": 1},
     }
     shown = json.loads(ragq("corpus", "show", "library", "--json").stdout)
-    assert [(work["title"], work["year"], work["chunks"]) for work in shown["works"]] == [
+    assert [(work["title"], work["year"], work["chunks"]) for work in shown["works"]["items"]] == [
         ("Tea", 2019, 1),
         ("The pot", None, 1),
     ]
@@ -75,7 +75,7 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     names = [Path(message.partition(": ")[0]).name for message in imported["refused"]]
     assert (done.exit_code, sorted(names)) == (1, sorted(bad))
     assert [imported["new"], imported["documents"]] == [3, 2]
-    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]["items"]
     assert "Café" in [work["title"] for work in works]
     assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
     shown = json.loads(ragq("show", f"r{imported['documents_run_id']}", "--json").stdout)
@@ -103,7 +103,7 @@ def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, tmp_path: Path
         "Works of corpus 'default': 2 new; 2 chunks wait for their vectors.",
         "r1: 1 job submitted, profile demo (option --profile).",
     ]
-    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]["items"]
     assert [(work["title"], work["source_path"]) for work in works] == [
         ("DC", f"{file}/AC/DC.md"),
         ("Tea", f"{file}/4983.md"),
@@ -119,7 +119,7 @@ def test_the_language_of_a_new_corpus_is_told_and_the_removal_of_a_work_confirme
     corpus = json.loads(ragq("corpus", "show", "default", "--json").stdout)
     assert (corpus["language"], corpus["full_text"]) == ("polish", "simple")
     assert "has no dictionary here" in " ".join(ragq("corpus", "show", "default").stdout.split())
-    (work,) = corpus["works"]
+    (work,) = corpus["works"]["items"]
     assert ragq("corpus", "remove", "default", str(work["id"]), input="n\n").exit_code != 0
     removed = ragq("corpus", "remove", "default", str(work["id"]), "--yes", "--json")
     assert json.loads(removed.stdout) == {"removed": [work["id"]]}
@@ -135,7 +135,7 @@ def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path) -> N
         refused = ragq("import", "works", str(books), *options)
 
         assert problem in str(refused.exception)
-        assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+        assert json.loads(ragq("corpus", "list", "--json").stdout)["items"] == []
 
 
 def test_what_a_corpus_was_not_made_with_is_refused_with_every_difference(ragq: Ragq, books: Path) -> None:

@@ -44,7 +44,7 @@ def test_a_part_is_json_of(ragq: Ragq, everything: None) -> None:
         (("work", "chunks", "1", "--offset", "99"), "level", []),
         (("vocabulary", "tags", "wardrobe", "--search", "coa"), "name", ["coat"]),
     ]:
-        assert [one[of_each] for one in json_of(ragq, *command)] == expected
+        assert [one[of_each] for one in json_of(ragq, *command)["items"]] == expected
         in_words = ragq(*command)
         assert (in_words.exit_code, in_words.stdout == "") == (0, not expected)
 
@@ -53,19 +53,21 @@ def test_a_list_says_what_follows_it(ragq: Ragq, stored: Stored, everything: Non
     vector = np.ones(2, dtype=np.float32)
     stored(store_waiting, [SearchableChunk(number, "Tea.", vector) for number in (71, 72, 73)], name="more")
     assert ragq("submit", "--query", "Why?", "--corpus", "small").exit_code == 0
-    chunks, tags = [len(json_of(ragq, *of, "--limit", "1000")) for of in (CHUNKS, TAGS)]
+    chunks, tags = [json_of(ragq, *of)["total"] for of in (CHUNKS, TAGS)]
 
     for command, end, rest in [
-        (CHUNKS, ("--offset", str(chunks - 1)), f"and {chunks - 1} more; --offset 1 shows the next\n"),
-        (TAGS, ("--offset", str(tags - 1)), f"and {tags - 1} more; --offset 1 shows the next\n"),
-        (("runs",), ("--before", "4"), "There are older ones: --before 4 shows them.\n"),
-        (("query", "list"), ("--before", "2"), "There are older ones: --before 2 shows them.\n"),
+        (CHUNKS, ("--offset", str(chunks - 1)), f"{chunks} in all: --offset 1 shows the next.\n"),
+        (TAGS, ("--offset", str(tags - 1)), f"{tags} in all: --offset 1 shows the next.\n"),
+        (("runs",), ("--before", "4"), "There are older ones: --before 4 shows the next.\n"),
+        (("query", "list"), ("--before", "2"), "2 in all: --before 2 shows the next.\n"),
     ]:
         last = ragq(*command, *end)
         assert [ragq(*command, "--limit", "1", *form).stderr for form in ((), ("--json",))] == [rest, rest]
         assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
     assert min(chunks, tags) > 1
 
-    (work,) = json_of(ragq, "corpus", "show", "small")["works"]
-    assert json_of(ragq, "corpus", "show", "small", "--search", work["title"][:3].lower())["works"] == [work]
-    assert json_of(ragq, "corpus", "show", "small", "--search", "zebra")["works_found"] == 0
+    works = json_of(ragq, "corpus", "show", "small")["works"]
+    assert (
+        json_of(ragq, "corpus", "show", "small", "--search", works["items"][0]["title"][:3].lower())["works"] == works
+    )
+    assert json_of(ragq, "corpus", "show", "small", "--search", "zebra")["works"]["total"] == 0

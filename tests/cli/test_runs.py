@@ -54,7 +54,7 @@ async def failing_otherwise(connection: Connection) -> None:
 def test_json_has_the_commit_and_the_figures_of_each_run(ragq: Ragq, stored: Stored) -> None:
     stored(three_runs)
 
-    unscored, drawn, first = json.loads(ragq("runs", "--json").stdout, parse_constant=pytest.fail)
+    unscored, drawn, first = json.loads(ragq("runs", "--json").stdout, parse_constant=pytest.fail)["items"]
 
     assert [run["id"] for run in (first, drawn, unscored)] == [1, 2, 3]
     assert (drawn["git_commit"], drawn["git_dirty"], drawn["request"]["draw"]) == (HERE.git_commit, True, 2)
@@ -82,7 +82,7 @@ def test_a_name_and_a_priority_are_set_and_the_name_stands_for_the_run(ragq: Rag
     assert json.loads(raised.stdout)["priority"] == "interactive"
     assert json.loads(ragq("show", "baseline", "--json").stdout)["run"]["id"] == 1
     assert ragq("pause", "BASELINE").stdout == "1 job of r1 paused.\n"
-    assert {run["id"]: run["priority"] for run in json.loads(ragq("runs", "--json").stdout)}[1] == "bulk"
+    assert {run["id"]: run["priority"] for run in json.loads(ragq("runs", "--json").stdout)["items"]}[1] == "bulk"
     assert "'other' is neither the number of a run, like r12, nor a run's name." in ragq("show", "other").stderr
     assert [ragq("show", "other").exit_code, ragq("pause", "12").exit_code, taken.exit_code] == [2, 2, 1]
     assert "`ragq set r1 --name ''`" in str(taken.exception)

@@ -10,7 +10,7 @@ from tests.cli.conftest import Ragq
 
 
 def members(ragq: Ragq, name: str) -> list[int]:
-    listed = json.loads(ragq("splits", "list", "--json").stdout)
+    listed = json.loads(ragq("splits", "list", "--json").stdout)["items"]
     return next(list(split["participant_ids"]) for split in listed if split["name"] == name)
 
 
@@ -41,7 +41,7 @@ def test_a_seed_draws_the_papers_splits_anew_and_none_overlaps_or_is_replaced_un
     assert ragq("splits", "make", "--paper", "--seed", "7").exit_code == 0
     assert members(ragq, "paper-test") == first
     assert ragq("splits", "list").exit_code == 0
-    listed = json.loads(ragq("splits", "list", "--json").stdout)
+    listed = json.loads(ragq("splits", "list", "--json").stdout)["items"]
     made_by = {split["name"]: split["made_by"] for split in listed}
     assert (made_by["paper-test"], made_by["train"]) == ("the paper's rule, seed 7", "its file")
     assert [split["name"] for split in listed if not split["imported_at"].endswith("Z")] == []
@@ -54,5 +54,5 @@ def test_the_list_says_what_is_wrong_and_exits_with_1(ragq: Ragq, tmp_path: Path
 
     assert checked.exit_code == 1
     assert "paper-test: lacks published participant 339, 345," in checked.stdout
-    listed = json.loads(ragq("splits", "list", "--json").stdout)
+    listed = json.loads(ragq("splits", "list", "--json").stdout)["items"]
     assert {one["name"] for one in listed if one["problems"]} == {"paper-test", "paper-train"}

@@ -35,7 +35,7 @@ async def test_markdown_goes_through_the_stages_by_rules_and_is_shown_as_they_le
 
     view = await document_view(connection, job_id=job_id)
     corpus_id = await connection.fetchval("SELECT id FROM corpus")
-    (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).works
+    (listed,) = (await works.listed(connection, corpus_id, WorksWanted())).items
     markdown, _ = await document_text(connection, job_id=job_id)
     with refused("work-missing"):
         await document_view(connection, work_id=10**9)

@@ -119,7 +119,7 @@ def test_an_index_is_published_once_however_often_its_workers_die(breakable: Bre
         breakable.assert_recovered(int(built["run"].removeprefix("r")), jobs=3)
 
     assert supervisor.deaths >= len(INDEX) - 1
-    (index,) = breakable.ragq("index", "list", "--json").json
+    (index,) = breakable.ragq("index", "list", "--json").json["items"]
     assert (f"r{index['run_id']}", index["participants"]) == (built["run"], 3)
     vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
     assert vectors == index["chunks"]
@@ -130,7 +130,7 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_
     breakable: BreakableInstallation, data_directory: Path, evidence: GiveEvidence, tmp_path: Path, point: str
 ) -> None:
     """The last participant fails, so that another job publishes in a second attempt, which is killed."""
-    (before,) = breakable.ragq("index", "list", "--json").json
+    (before,) = breakable.ragq("index", "list", "--json").json["items"]
     started = breakable.ragq("index", "references", "--new", "--allow-partial", "--no-wait", "--json").json["run"]
     run_id = int(started.removeprefix("r"))
     cut = b"".join(small_files()[transcript_file(313)].splitlines(keepends=True)[:50])
@@ -141,13 +141,13 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_
     breakable.ragq("import", "participants", str(files), "--name", name, "--replace")
     with breakable.supervised(workers=1, RAGQ_CRASH_AT=f"{point}@publish#2") as supervisor:
         breakable.wait_until("SELECT count(*) = 2 FROM job WHERE run_id = $1 AND status = 'succeeded'", run_id)
-        assert [index["id"] for index in breakable.ragq("index", "list", "--json").json] == [before["id"]]
+        assert [index["id"] for index in breakable.ragq("index", "list", "--json").json["items"]] == [before["id"]]
         breakable.ragq("resume", f"j{job_id}")
         assert breakable.ragq("watch", started).exit_code == 3
         # What it did last may be seen a moment before.
         eventually(lambda: supervisor.deaths > 0)
 
-    (index,) = breakable.ragq("index", "list", "--json").json
+    (index,) = breakable.ragq("index", "list", "--json").json["items"]
     assert (index["run_id"], index["participants"], index["partial"]["skipped_participants"]) == (run_id, 2, [313])
     assert breakable.value("SELECT count(*) FROM reference_index WHERE run_id = $1", run_id) == 1
     vectors = breakable.value("SELECT count(*) FROM reference_vector WHERE index_id = $1", index["id"])
@@ -161,7 +161,7 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_
     breakable.ragq("import", "participants", str(data_directory), "--replace")
     breakable.do("retry", started)
     assert breakable.wait_for(run_id) == {"succeeded": 3}
-    (whole,) = breakable.ragq("index", "list", "--json").json
+    (whole,) = breakable.ragq("index", "list", "--json").json["items"]
     assert (whole["run_id"], whole["chunks"], whole["partial"]) == (run_id, before["chunks"], None)
     replaced = breakable.rows("SELECT chunks, replaced_at FROM reference_index WHERE id = $1", index["id"])
     assert (replaced[0]["chunks"], replaced[0]["replaced_at"] is not None) == (index["chunks"], True)
@@ -170,7 +170,7 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_
 def test_a_killed_scoring_is_invisible_and_resumes(breakable: BreakableInstallation, ollama: ScriptedOllama) -> None:
     reply = json.dumps({item.evidence_key: None for item in PHQ8Item})
     scorer = ollama.model(lambda prompt: ScriptedReply(reply, delay_s=60 if scorer.calls > 20 else 0))
-    (index,) = breakable.ragq("index", "list", "--json").json
+    (index,) = breakable.ragq("index", "list", "--json").json["items"]
     command = ("index", "chunk-scores", index["name"], "--scorer-model", scorer.name, "--json")
     worker = breakable.start_worker()
     run_id = breakable.ragq(*command).json["run_id"]

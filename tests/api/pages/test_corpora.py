@@ -43,7 +43,7 @@ async def test_a_refused_file_and_a_wrong_field_are_named_and_other_files_import
 
     assert "1 file was refused; the others are imported." in words(reply)
     assert "copy.md: the same text is work 1 already, &#39;Tea&#39;" in words(reply)
-    assert (await client.get("/corpora")).json()["corpora"][0]["works"] == 2
+    assert (await client.get("/corpora")).json()["items"][0]["works"] == 2
     for files, message in [
         ([("tea.md", b"# Tea\n")] * (MAX_FILES + 1), f"One import takes {MAX_FILES} files"),
         ([], "Choose at least one file."),

@@ -49,8 +49,8 @@ async def test_corpora_are_shown_with_their_numbers_and_works(client: httpx.Asyn
     made = await imported(client)
     await imported(client, corpus="other", cup="# Cups\n\nSmall.\n")
 
-    listed = (await client.get("/corpora")).json()["corpora"]
-    named = (await client.get("/corpora", params={"name": "other"})).json()["corpora"]
+    listed = (await client.get("/corpora")).json()["items"]
+    named = (await client.get("/corpora", params={"name": "other"})).json()["items"]
     found = (await client.get(f"/corpora/{made['corpus_id']}/works", params={"search": "pot"})).json()
 
     assert [(corpus["name"], corpus["works"], corpus["searchable"]) for corpus in listed] == [
@@ -61,7 +61,7 @@ async def test_corpora_are_shown_with_their_numbers_and_works(client: httpx.Asyn
     numbers = {"works": 2, "sections": 3, "searchable": 0, "waiting": 4, "failed": 0, "tables": 1, "cut": 0}
     facts = {"dimension": 384, "embeds_headings": True, "has_vector_index": False, "questions": 0, "answers": 0}
     assert listed[0].items() >= (numbers | facts).items()
-    assert ([work["title"] for work in found["works"]], found["total"], found["next_offset"]) == (["The pot"], 1, None)
+    assert ([work["title"] for work in found["items"]], found["total"], found["next"]) == (["The pot"], 1, None)
 
     # The addresses of the original's web client.
     tea = made["files"][0]["work_id"]
@@ -96,7 +96,7 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
         ("file 6", "is empty."),
     ]
     assert "secret" not in reply.text
-    assert (await client.get("/corpora")).json()["corpora"] == []
+    assert (await client.get("/corpora")).json()["items"] == []
 
 
 async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:
@@ -113,10 +113,10 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
         ("Tea", 1, None, 1),
         ("Leaves", 2, tea["id"], 3),
     ]
-    assert [chunk["content"].split("\n")[0] for chunk in in_leaves["chunks"]] == [
+    assert [chunk["content"].split("\n")[0] for chunk in in_leaves["items"]] == [
         *("Green leaves.", "| leaf |", "leaf: green.")
     ]
-    assert (second["total"], second["next_offset"], second["chunks"][0]["parent_id"]) == (4, 2, leaves["id"])
+    assert (second["total"], second["next"], second["items"][0]["parent_id"]) == (4, {"offset": 2}, leaves["id"])
 
 
 async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncClient, connection: Connection) -> None:
@@ -134,7 +134,7 @@ async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncC
     again = await client.post(f"{address}/remove", json={"work_ids": [pot, cup]})
 
     assert reply.status_code == 204
-    assert [work["id"] for work in (await client.get(address)).json()["works"]] == [tea]
+    assert [work["id"] for work in (await client.get(address)).json()["items"]] == [tea]
     assert (problem(again), f"{pot}, {cup}" in again.json()["detail"]) == ((404, "work-missing"), True)
     assert problem(await client.post("/corpora/999/works/remove", json={"work_ids": [tea]})) == (404, "corpus-missing")
     assert problem(await client.post(f"{address}/remove", json={"work_ids": []})) == (422, "request-invalid")
@@ -147,8 +147,8 @@ async def test_a_document_is_shown_by_its_job_and_unusable_replies_are_problems(
     await library.run(job_id)
 
     shown = (await client.get(f"/documents/{job_id}")).json()
-    (made,) = (await client.get(f"/jobs/{job_id}/attempts?stage=sanitise&outputs=true")).json()["attempts"]
-    (work,) = (await client.get("/corpora/1/works")).json()["works"]
+    (made,) = (await client.get(f"/jobs/{job_id}/attempts?stage=sanitise&outputs=true")).json()["items"]
+    (work,) = (await client.get("/corpora/1/works")).json()["items"]
 
     facts = {"job_id": job_id, "work_id": work["id"], "name": "tea.md", "repaired_by": "rules", "changed": 1}
     assert work["job_id"] == job_id and shown.items() >= facts.items()

@@ -131,7 +131,7 @@ async def test_a_read_only_token_reads_and_nobody_comes_without_one(
     assert not listed.is_error
     assert refused.is_error
     assert "read-only" in refused.content[0].text
-    assert left.structured_content["runs"] == []
+    assert left.structured_content["items"] == []
 
 
 async def test_over_standard_input_texts_of_transcripts_are_offered_when_asked_for_alone(start: Connect) -> None:

@@ -18,9 +18,9 @@ SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
 
 async def test_runs_are_listed_newest_first_named_and_found(client: httpx.AsyncClient, store_run: StoreRun) -> None:
-    async def listed(**wanted: object) -> tuple[list[int], int | None]:
+    async def listed(**wanted: object) -> tuple[list[int], dict[str, int] | None]:
         found = (await client.get("/runs", params=wanted)).json()  # type: ignore[arg-type]
-        return [run["id"] for run in found["runs"]], found["next_before"]
+        return [run["id"] for run in found["items"]], found["next"]
 
     async def changed(run_id: int, **changes: object) -> httpx.Response:
         return await client.patch(f"/runs/{run_id}", json=changes)
@@ -28,7 +28,7 @@ async def test_runs_are_listed_newest_first_named_and_found(client: httpx.AsyncC
     first, second, third = [(await store_run("1")).run_id for _ in range(3)]
     named = (await changed(first, name="Baseline", note="of the paper")).json()
 
-    assert await listed(limit=2) == ([third, second], second)
+    assert await listed(limit=2) == ([third, second], {"before": second})
     assert await listed(limit=2, before=second) == ([first], None)
     assert await listed(kind="query") == ([], None)
     assert (named["name"], named["note"], named["priority"]) == ("Baseline", "of the paper", "normal")
@@ -100,7 +100,7 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
 
     async def attempts(**wanted: Any) -> tuple[list[Any], str]:
         found = await client.get(f"/jobs/{job_id}/attempts", params=wanted)
-        return found.json()["attempts"], found.text
+        return found.json()["items"], found.text
 
     (extract, score), plain = await attempts()
     (whole_extract, whole_score), _ = await attempts(outputs=True)

@@ -34,7 +34,7 @@ async def test_splits_are_listed_with_the_participants_who_cannot_be_submitted(
     await connection.execute("DELETE FROM participant WHERE id = 330")
     assert [
         (split["called"], split["participant_ids"], split["without_transcript"])
-        for split in (await client.get("/participants/splits")).json()
+        for split in (await client.get("/participants/splits")).json()["items"]
     ] == [("paper-test", [316, 319, 330], 1), ("paper-train", [304, 313], 0)]
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from api.security.authentication import SESSION_COOKIE
-from store.access import Scope, hashed
+from store.access import hashed
 from store.database import Connection
 from tests.api.security.conftest import Client, MakeToken
 

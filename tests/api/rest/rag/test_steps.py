@@ -221,7 +221,7 @@ async def test_nothing_is_stored_of_an_expansion_that_failed_or_cannot_be_used(
         assert problem(refused) == (400, "reply-unusable")
         assert "expanded queries" not in refused.text
     assert (await client.get("/rag/queries")).json()["total"] == 0
-    assert (await client.get("/runs")).json()["runs"] == []
+    assert (await client.get("/runs")).json()["items"] == []
 
 
 async def test_passages_are_kept_as_they_were_read_and_never_changed(client: httpx.AsyncClient, ask: Ask) -> None:
