@@ -61,7 +61,7 @@ def list_command(as_json: bool) -> None:
 
 @corpus_group.command("show")
 @click.argument("name")
-@wanted_options(WorksWanted)
+@wanted_options(WorksWanted, limit=100)
 @json_option
 def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     """Show a corpus and its works, with the jobs that made them of documents.

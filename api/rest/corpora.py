@@ -1,16 +1,17 @@
 """Corpora: the collections of works that questions search; their works, and the documents that these are made from."""
 
 from typing import Annotated, Final, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Body, PathId, Reply, StrictRoute, with_example
+from api.parameters import Body, PathId, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import MAX_ID, Listed, Text
-from schemas.values.documents import CorpusView, DocumentView, ListedWork, WorkChunk, WorkView
-from schemas.values.requests import ChunksWanted, ImportRequest, WorksWanted
+from schemas.values.documents import CorpusView, DocumentView, WorkChunk
+from schemas.values.requests import ChunksWanted, ImportRequest
 from services import documents
 from services.corpora import delete_corpus
 from services.corpora import remove_works as delete_works
@@ -64,14 +65,6 @@ async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
     await ctx.database.once(delete_corpus, corpus_id)
 
 
-@router.get("/{corpus_id:int}/works")
-async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> Listed[ListedWork]:
-    """The works by title."""
-    async with ctx.database.connection() as connection:
-        await corpora.corpus(connection, corpus_id)
-        return await works.listed(connection, corpus_id, wanted)
-
-
 @router.post("/files", status_code=201, responses={200: {"model": Imported}})
 async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> Imported:
     """Store files of a form (`multipart/form-data`) as works of a corpus, and submit the run that embeds their chunks.
@@ -82,7 +75,7 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
     """
     imported = await import_uploaded(ctx, form, form.files, is_whole=True)
     response.status_code = 201 if imported.has_changes else 200
-    response.headers["Location"] = f"{router.prefix}/{imported.corpus_id}/works"
+    response.headers["Location"] = f"/corpus/works?corpus={quote(imported.corpus)}"
     return imported
 
 
@@ -99,23 +92,10 @@ async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -
 works_router = APIRouter(prefix="/works", tags=["corpora"])
 
 
-@works_router.get("/{work_id:int}")
-async def show_work(work_id: PathId, ctx: Context) -> WorkView:
-    """A work: its bibliography, and its headings with their lines."""
-    return await ctx.database.once(works.work, work_id)
-
-
 @works_router.get("/{work_id:int}/chunks")
 async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> Listed[WorkChunk]:
     """The content chunks in the order of the text."""
     return await ctx.database.once(works.chunks, work_id, wanted)
-
-
-class DocumentPromptReply(Reply):
-    """A prompt for any model."""
-
-    job_id: int = Field(examples=[34])
-    prompt: str = Field(repr=False, examples=["A document was converted, and these headings were found in it."])
 
 
 class PastedBody(Body):
@@ -128,24 +108,25 @@ class PastedBody(Body):
 
 documents_router = APIRouter(prefix="/documents", tags=["documents"])
 
-Step = Annotated[Literal["repair", "selection"], Path(examples=["repair"])]
+Step = Literal["repair", "selection"]
 
 
 @documents_router.get("/{job_id}")
-async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
-    """A document by its job, also before it is a work."""
-    return await ctx.database.once(document_view, job_id=job_id)
-
-
-@documents_router.get("/{job_id}/{step}/prompt")
-async def show_document_prompt(job_id: PathId, step: Step, ctx: Context) -> DocumentPromptReply:
-    """The prompt by which any model repairs the headings, or selects the sections; its reply is pasted."""
-    prompt = await ctx.database.once(documents.decision_prompt, job_id, step)
-    return DocumentPromptReply(job_id=job_id, prompt=prompt)
+async def show_document(
+    job_id: PathId, ctx: Context, prompt: Annotated[Step | None, Query(examples=["repair"])] = None
+) -> DocumentView:
+    """A document by its job, also before it is a work; with the prompt by which any model repairs its headings, or
+    selects its sections, if that is asked for. Its reply is pasted."""
+    async with ctx.database.connection() as connection:
+        view = await document_view(connection, job_id=job_id)
+        words = None if prompt is None else await documents.decision_prompt(connection, job_id, prompt)
+        return view.model_copy(update={"prompt": words})
 
 
 @documents_router.post("/{job_id}/{step}/reply")
-async def paste_document_reply(job_id: PathId, step: Step, body: PastedBody, ctx: Context) -> DocumentView:
+async def paste_document_reply(
+    job_id: PathId, step: Annotated[Step, Path(examples=["repair"])], body: PastedBody, ctx: Context
+) -> DocumentView:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`, or which sections it selects, `NUMBER :
     SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
     await ctx.database.once(documents.edit, job_id, step, body.reply)

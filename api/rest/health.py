@@ -43,18 +43,13 @@ class Check(StrEnum):
     NONE = "none"
 
 
-class Parts(Reply):
-    """The parts that ragq needs, with one result each."""
+Parts = dict[Literal["database", "migrations", "broker", "workers"], Check]
+"""The parts that ragq needs, with one result each."""
 
-    database: Check
-    migrations: Check
-    broker: Check
-    workers: Check
 
-    @property
-    def are_ok(self) -> bool:
-        """Every part answers."""
-        return all(check is Check.OK for _, check in self)
+def are_ok(parts: Parts) -> bool:
+    """Every part answers."""
+    return all(check is Check.OK for check in parts.values())
 
 
 class Ready(Reply):
@@ -80,16 +75,16 @@ async def ready(ctx: Context, principal: OptionalPrincipal, response: Response) 
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
     last ten seconds. Each check has two seconds."""
     parts = await check_parts(ctx)
-    if not parts.are_ok:
-        log.warning("not_ready", **dict(parts))
+    if not are_ok(parts):
+        log.warning("not_ready", **parts)
         response.status_code = 503
-    return Ready(status=Check.OK if parts.are_ok else Check.UNAVAILABLE, parts=None if principal is None else parts)
+    return Ready(status=Check.OK if are_ok(parts) else Check.UNAVAILABLE, parts=None if principal is None else parts)
 
 
 async def check_parts(ctx: ApiContext) -> Parts:
     """Check every part, each for at most two seconds."""
     (database, migrations, seen), broker = await asyncio.gather(_check_database(ctx), _check_broker(ctx))
-    return Parts(database=database, migrations=migrations, broker=broker, workers=seen)
+    return {"database": database, "migrations": migrations, "broker": broker, "workers": seen}
 
 
 async def _check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:

@@ -5,18 +5,20 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, computed_field
 from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
 from api.parameters import Body, PathId, Reply, StrictRoute
-from api.rest.health import Check, check_parts
+from api.rest.health import Check, are_ok, check_parts
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import VectorStatus
-from schemas.values.base import Text
+from schemas.values.base import Listed, Text
+from schemas.values.documents import ListedWork, WorkView
+from schemas.values.requests import WorksWanted
 from schemas.values.runs import SettingValue
 from services.questions.submission import choose_models, with_chosen_models
 from store import migrate
@@ -66,15 +68,8 @@ class InitDatabaseBody(Body):
 Value = Annotated[Text, StringConstraints(max_length=1000)]
 
 
-class DatabaseReply(Reply):
-    """The database, without its password."""
-
-    host: str = Field(examples=["127.0.0.1"])
-    port: int = Field(examples=[5432])
-    db_name: str = Field(examples=["ragq"])
-    app_user: str = Field(examples=["ragq"])
-    admin_user: str = Field(examples=["ragq"])
-    """The same: one user does everything."""
+Stored = dict[Literal["host", "port", "db_name", "app_user", "admin_user"], str | int]
+"""The database, without its password. Both users are the same: one does everything."""
 
 
 class LanguageModelsReply(Reply):
@@ -111,7 +106,7 @@ class SettingsReply(Reply):
     profile: str = Field(examples=["demo"])
     settings: dict[str, SettingValue]
     """Every setting of a new run, and its source."""
-    database: DatabaseReply
+    database: Stored
     llm: LanguageModelsReply
     paths: dict[Literal["input_dir", "output_dir"], str] = NO_PATHS
     """Always empty: files are uploaded, or named when they are imported."""
@@ -130,29 +125,36 @@ class CorpusStatsReply(Reply):
     and those whose job failed."""
 
 
-class CorpusWorkLine(Reply):
-    """A work."""
+class CorpusWork(ListedWork):
+    """A work in one line."""
 
-    id: int = Field(examples=[7])
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf"])
-    sanitized_path: str = Field(examples=["tea.md"])
-    """The name of the file that it comes from."""
-    corpus: str = Field(examples=["default"])
-
-
-class CorpusWorksReply(Reply):
-    """Every work, the newest first."""
-
-    works: list[CorpusWorkLine]
-    total: int = Field(examples=[12])
+    @computed_field(examples=["tea.md"])  # type: ignore[prop-decorator]
+    @property
+    def sanitized_path(self) -> str:
+        """The name of the file that it comes from."""
+        return base_name(self.source_path)
 
 
-class WorkContentReply(Reply):
-    """The markdown of a work."""
+class CorpusWorks(Listed[CorpusWork]):
+    """Works, by title."""
+
+    items: tuple[CorpusWork, ...] = Field(serialization_alias="works")
+
+
+class CorpusWorksWanted(WorksWanted):
+    """Works, by title."""
+
+    corpus: Annotated[Text, Field(max_length=1000)] | None = Field(default=None, examples=["default"])
+    """Only those of this corpus."""
+
+
+class WorkContent(WorkView):
+    """A work with its headings and its markdown."""
 
     work_id: int = Field(examples=[7])
+    """The same as `id`."""
     work_title: str = Field(examples=["On Tea"])
+    """The same as `title`."""
     filename: str = Field(examples=["tea.md"])
     content: str = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
 
@@ -161,7 +163,7 @@ class WorkContentReply(Reply):
 async def show_health(ctx: Context, principal: OptionalPrincipal) -> dict[Literal["status", "version"], str]:
     """`healthy`, or `degraded` when a part is not available; `/readyz` returns 503 then, and names the part. For
     authenticated requests the version too."""
-    status = "healthy" if (await check_parts(ctx)).are_ok else "degraded"
+    status = "healthy" if are_ok(await check_parts(ctx)) else "degraded"
     return {"status": status} if principal is None else {"status": status, "version": version("ragq")}
 
 
@@ -170,11 +172,11 @@ async def show_db_health(ctx: Context) -> DbHealth:
     """Each check with what to do about it."""
     parts = await check_parts(ctx)
     results = []
-    for part, check in parts:
+    for part, check in parts.items():
         name, remedy = _CHECKS[part]
         is_ok = check is Check.OK
         results.append(DbCheck(name=name, passed=is_ok, message=check, details=None if is_ok else remedy))
-    return DbHealth(results=results, all_passed=parts.are_ok, connection_ok=parts.database is Check.OK)
+    return DbHealth(results=results, all_passed=are_ok(parts), connection_ok=parts["database"] is Check.OK)
 
 
 @router.post("/init/database", tags=["operations"], status_code=201)
@@ -228,11 +230,11 @@ async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModel
 
 
 @router.put("/settings/database", tags=["settings"])
-async def change_database(body: Confirmed, ctx: Context) -> DatabaseReply:
+async def change_database(body: Confirmed, ctx: Context) -> Stored:
     """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
     database = _database(ctx)
     remedy = "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started."
-    _refuse_other(body, database.model_dump(), remedy)
+    _refuse_other(body, database, remedy)
     return database
 
 
@@ -243,17 +245,17 @@ async def change_paths(body: Confirmed) -> dict[Literal["input_dir", "output_dir
     return NO_PATHS
 
 
-def _database(ctx: ApiContext) -> DatabaseReply:
+def _database(ctx: ApiContext) -> Stored:
     url = make_url(ctx.database.url)
     user = url.username or ""
     host = url.host or url.query.get("host")  # the folder of a socket
-    return DatabaseReply(
-        host=host if isinstance(host, str) else "",
-        port=url.port or 5432,
-        db_name=url.database or "",
-        app_user=user,
-        admin_user=user,
-    )
+    return {
+        "host": host if isinstance(host, str) else "",
+        "port": url.port or 5432,
+        "db_name": url.database or "",
+        "app_user": user,
+        "admin_user": user,
+    }
 
 
 def _models(effective: EffectiveSettings) -> LanguageModelsReply:
@@ -285,24 +287,22 @@ async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
 
 
 @router.get("/corpus/works", tags=["corpora"])
-async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
-    """The works of one corpus, or of all, the newest first."""
+async def corpus_works(ctx: Context, wanted: Annotated[CorpusWorksWanted, Query()]) -> CorpusWorks:
+    """The works by title, of one corpus or of all."""
     async with ctx.database.connection() as connection:
-        chosen = None if corpus is None else (await corpus_of_name(connection, corpus)).id
-        found = await works.newest(connection, chosen)
-    lines = [CorpusWorkLine(**row, sanitized_path=base_name(row["source_path"])) for row in found]
-    return CorpusWorksReply(works=lines, total=len(lines))
+        chosen = None if wanted.corpus is None else (await corpus_of_name(connection, wanted.corpus)).id
+        found = await works.listed(connection, chosen, wanted)
+    return CorpusWorks(
+        items=tuple(CorpusWork(**dict(work)) for work in found.items), total=found.total, next=found.next
+    )
 
 
 @router.get("/corpus/work/{work_id}/content", tags=["corpora"])
-async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply:
-    """The stored markdown, including its front matter. 409 when it does not match its hash."""
+async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContent:
+    """A work: its bibliography, its headings with their lines, and its stored markdown, including the front matter. 409
+    when that does not match its hash."""
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
         markdown = await works.markdown(connection, work_id)
-    return WorkContentReply(
-        work_id=work.id,
-        work_title=work.title,
-        filename=base_name(work.source_path),
-        content=markdown,
-    )
+    same = {"work_id": work.id, "work_title": work.title, "filename": base_name(work.source_path)}
+    return WorkContent(**dict(work), **same, content=markdown)

@@ -357,6 +357,7 @@ class ListedWork(Value):
     """A work in one line."""
 
     id: int = Field(examples=[7])
+    corpus: str = Field(examples=["default"])
     title: str = Field(examples=["On Tea"])
     authors: str | None = Field(examples=["A. Leaf, B. Pot"])
     year: int | None = Field(examples=[2019])
@@ -377,7 +378,6 @@ class WorkView(ListedWork, Bibliography):
     """A work without its text."""
 
     corpus_id: int = Field(examples=[1])
-    corpus: str = Field(examples=["default"])
     lines: int = Field(examples=[15])
     """Lines of the markdown, up to the last that is in a section."""
     headings: tuple[WorkHeading, ...]
@@ -440,6 +440,8 @@ class DocumentView(Value):
     headings: tuple[Heading, ...] = ()
     missing: tuple[TocEntry, ...] = ()
     """Entries of the table of contents that no heading has."""
+    prompt: str | None = Field(default=None, repr=False)
+    """What any model is asked about the headings; null unless it is asked for."""
 
     @computed_field(examples=[4])  # type: ignore[prop-decorator]
     @property

@@ -261,7 +261,7 @@ class QuestionsWanted(Newest):
 class Part(Request):
     """A page of a list that has a fixed order."""
 
-    limit: Limit = 100
+    limit: LimitOrAll = 100
     """How many."""
     offset: Annotated[int, Field(ge=0, le=2**31 - 1, examples=[0])] = 0
     """How many to leave out before them."""
@@ -277,8 +277,10 @@ class Part(Request):
 
 
 class WorksWanted(Part):
-    """Works of a corpus, by title."""
+    """Works, by title."""
 
+    limit: LimitOrAll = None
+    """How many; null lists all."""
     search: Search = Field(default="", examples=["tea"])
     """Only works with this text in title, authors, year or source."""
 

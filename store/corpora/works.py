@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from asyncpg import Record
-
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.base import Listed
@@ -37,7 +35,7 @@ WHERE w.id = ANY($1::bigint[])
 """
 
 SEARCHED = """
-w.corpus_id = $1
+($1::bigint IS NULL OR w.corpus_id = $1)
 AND position(lower($2) IN lower(concat_ws(' ', w.title, w.authors, w.year::text, w.source_path))) > 0
 """
 
@@ -51,9 +49,10 @@ CROSS JOIN LATERAL (
 """
 
 LISTED = f"""
-SELECT w.id, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at, w.job_id,
-       c.searchable, c.chunks
-FROM (SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4) AS w {_COUNTS}
+SELECT w.id, k.name AS corpus, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
+       w.job_id, c.searchable, c.chunks
+FROM (SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4) AS w
+JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS}
 ORDER BY w.title, w.id
 """
 
@@ -103,8 +102,8 @@ async def page_lines(connection: Connection, work_id: int) -> list[int]:
     return await rows.value(connection, "works", "page_lines", id=work_id) or []
 
 
-async def listed(connection: Connection, corpus_id: int, wanted: WorksWanted) -> Listed[ListedWork]:
-    """The works of a corpus by title, or a part of them; `search` is in title, authors, year or source."""
+async def listed(connection: Connection, corpus_id: int | None, wanted: WorksWanted) -> Listed[ListedWork]:
+    """The works of a corpus, or of all, by title, or a part of them; `search` is in title, authors, year or source."""
     part = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
     total = await connection.fetchval(f"SELECT count(*) FROM works AS w WHERE {SEARCHED}", corpus_id, wanted.search)
     return wanted.page([ListedWork(**row) for row in part], total)
@@ -162,12 +161,6 @@ SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.cre
 FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS} WHERE w.id = $1
 """
 
-NEWEST = """
-SELECT w.id, k.name AS corpus, w.title, w.authors, w.source_path
-FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id
-WHERE $1::bigint IS NULL OR k.id = $1 ORDER BY w.id DESC
-"""
-
 # A heading without words has the path of the section around it.
 HEADINGS = f"""
 SELECT h.id, h.parent_id, right(h.level, -1)::int AS level, h.start_line, h.end_line, count(c.id) AS chunks,
@@ -211,11 +204,6 @@ async def work(connection: Connection, work_id: int) -> WorkView:
         raise work_missing(work_id)
     headings = [WorkHeading(**heading) for heading in await connection.fetch(HEADINGS, work_id)]
     return WorkView(**row, headings=tuple(headings))
-
-
-async def newest(connection: Connection, corpus_id: int | None = None) -> list[Record]:
-    """The id, corpus, title, authors and path of every work, of one corpus where it is given, the newest first."""
-    return list(await connection.fetch(NEWEST, corpus_id))
 
 
 async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> Listed[WorkChunk]:
