@@ -51,7 +51,7 @@ SettingsByName = Annotated[dict[Annotated[Text, Field(max_length=100)], SettingV
 class WithSettings(Body):
     """A body that may have values of settings."""
 
-    settings: SettingsByName = Field(default={})
+    settings: SettingsByName = Field(default={}, examples=[{"retrieval.min_word_count": 0}])
     """Values by name, as with `--set`."""
 
     @property

@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field
 
 from api.context import Context
 from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
-from api.rest.steps import ACCEPTED, StepDone, Waiting, Waits, ids_of
+from api.rest.steps import ACCEPTED, StepReply, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.values.base import Listed, Text
 from schemas.values.queries import ContextGroup, Expansion
@@ -68,7 +68,7 @@ class ExpansionPrompt(Reply):
     n: int
 
 
-class Expanded(StepDone, Expansion):
+class Expanded(StepReply, Expansion):
     """A stored question with its expansion, which is empty where the preset skips it."""
 
     message: str = "Query created successfully"

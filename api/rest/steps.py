@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
@@ -39,67 +39,40 @@ from store.runs.edits import set_inputs
 from store.runs.failures import last_failures
 
 
-class OfQuestion(Reply):
-    """The fields of the reply of every step."""
+class StepReply(Reply):
+    """A step of a question."""
 
+    success: bool = True
+    """False in a reply 202, while the step runs: `GET /jobs/{job_id}` shows when it is done."""
     query_id: int
     run_id: int
     job_id: int
     message: str
 
 
-class Started(OfQuestion):
-    """A step that is running. `GET /jobs/{job_id}` shows when it is done; it needs no client to wait for it."""
+class StepCounts(StepReply):
+    """A step, with the counts of its kind; those of other kinds are absent."""
 
-    status: JobStatus
-
-
-class StepDone(OfQuestion):
-    """The fields of the reply of every finished step."""
-
-    success: Literal[True] = True
-
-
-class Embedded(StepDone):
-    """The vectors of the question, its search phrases and its hypothetical answer (HyDE) are stored."""
-
-    message: str = "Query vectorized successfully"
-    vector_status: Literal[VectorStatus.VEC] = VectorStatus.VEC
-    total_embeddings: int
-    original_count: int
-    mqe_count: int
-    hyde_count: int
-
-
-class Retrieved(StepDone):
-    """Chunks were retrieved, ranked and selected."""
-
-    chunks_retrieved: int
-    total_dense_candidates: int
+    vector_status: VectorStatus | None = None
+    total_embeddings: int | None = None
+    original_count: int | None = None
+    """Embedded texts of the question itself; or chunks before they are merged."""
+    mqe_count: int | None = None
+    hyde_count: int | None = None
+    chunks_retrieved: int | None = None
+    total_dense_candidates: int | None = None
     """Hits of all searches by vector; a chunk counts once per search."""
-    total_lexical_candidates: int
+    total_lexical_candidates: int | None = None
     """Likewise of all full-text searches."""
-    rrf_candidates: int
+    rrf_candidates: int | None = None
     """Chunks after fusion."""
-    final_count: int
+    final_count: int | None = None
     """The same as `chunks_retrieved`."""
-
-
-class Consolidated(StepDone):
-    """Adjacent chunks were merged into passages."""
-
-    original_count: int
-    consolidated_count: int
+    consolidated_count: int | None = None
     """Passages that are available for a prompt."""
 
 
-class StepOptions(WithSettings):
-    """The values that a step is taken with; they win over those of the preset."""
-
-    model_config = with_example(settings={"retrieval.min_word_count": 0})
-
-
-Done = TypeVar("Done", bound=StepDone)
+Done = TypeVar("Done", bound=StepReply)
 
 Read = Callable[[Connection], Awaitable[Done | None]]
 """What a step is replied to with; None while its output is not stored."""
@@ -165,7 +138,7 @@ Waits = Annotated[Waiting, Depends()]
 
 def _accepted(asked: StoredQuery, status: JobStatus, headers: Mapping[str, str]) -> Response:
     where = f"/jobs/{asked.job_id}"
-    started = Started(**ids_of(asked), status=status, message=f"Running; {where} shows its progress.")
+    started = StepReply(**ids_of(asked), success=False, message=f"The job is {status}; {where} shows its progress.")
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers={"Location": where, **headers})
 
 
@@ -183,7 +156,7 @@ def ids_of(query: StoredQuery) -> dict[str, int]:
 
 
 #: The reply of a step to a client that sent `Prefer`, for its OpenAPI description.
-ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": Started}}
+ACCEPTED: Final[dict[int | str, dict[str, Any]]] = {202: {"model": StepReply}}
 
 ConfigPreset = Annotated[
     Name | None,
@@ -197,84 +170,93 @@ ConfigPreset = Annotated[
 router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"], route_class=StrictRoute)
 
 
-@router.post("/embed", response_model=Embedded, responses=ACCEPTED)
-async def embed_query(query_id: PathId, waiting: Waits, body: Body | None = None) -> Embedded | Response:
+#: How a step is declared that replies with counts.
+_COUNTED: Final[dict[str, Any]] = {
+    "response_model": StepCounts,
+    "response_model_exclude_none": True,
+    "responses": ACCEPTED,
+}
+
+
+@router.post("/embed", **_COUNTED)
+async def embed_query(query_id: PathId, waiting: Waits, body: Body | None = None) -> StepCounts | Response:
     """Embed the question, its search phrases and its hypothetical answer (HyDE), in one call."""
 
-    def embedded(view: QueryView) -> Embedded | None:
+    def counts(view: QueryView) -> dict[str, Any] | None:
         if view.embedded is None:
             return None
         texts = Counter(view.embedded.texts)
-        return Embedded(
-            **ids_of(view),
-            total_embeddings=texts.total(),
-            original_count=texts[QueryText.ORIGINAL],
-            mqe_count=texts[QueryText.MQE],
-            hyde_count=texts[QueryText.HYDE],
-        )
+        return {
+            "message": "Query vectorized successfully",
+            "vector_status": VectorStatus.VEC,
+            "total_embeddings": texts.total(),
+            "original_count": texts[QueryText.ORIGINAL],
+            "mqe_count": texts[QueryText.MQE],
+            "hyde_count": texts[QueryText.HYDE],
+        }
 
-    return await _take(waiting, query_id, Step.EMBED, embedded)
+    return await _take(waiting, query_id, Step.EMBED, counts)
 
 
-@router.post("/retrieve", response_model=Retrieved, responses=ACCEPTED)
+@router.post("/retrieve", **_COUNTED)
 async def retrieve_chunks(
-    query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: StepOptions | None = None
-) -> Retrieved | Response:
+    query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: WithSettings | None = None
+) -> StepCounts | Response:
     """Search by vectors and full text, fuse both, rank, and validate by a model if the preset has it enabled.
 
     404 before the question is embedded. Replaces the earlier search; consolidation has to run again.
     """
 
-    def retrieved(view: QueryView) -> Retrieved | None:
+    def counts(view: QueryView) -> dict[str, Any] | None:
         if view.found is None or view.retrieved is None:
             return None
         hits = Counter(ranked.leg for ranked in view.found.lists for _ in ranked.hits)
         final = len(view.retrieved.chunks)
-        return Retrieved(
-            **ids_of(view),
-            message=f"Retrieved {final} chunks",
-            chunks_retrieved=final,
-            total_dense_candidates=hits[Leg.DENSE],
-            total_lexical_candidates=hits[Leg.LEXICAL],
-            rrf_candidates=len(view.found.fused),
-            final_count=final,
-        )
+        return {
+            "message": f"Retrieved {final} chunks",
+            "chunks_retrieved": final,
+            "total_dense_candidates": hits[Leg.DENSE],
+            "total_lexical_candidates": hits[Leg.LEXICAL],
+            "rrf_candidates": len(view.found.fused),
+            "final_count": final,
+        }
 
-    return await _take(waiting, query_id, Step.RETRIEVE, retrieved, **values_of(config_preset, body))
+    return await _take(waiting, query_id, Step.RETRIEVE, counts, **values_of(config_preset, body))
 
 
-@router.post("/consolidate", response_model=Consolidated, responses=ACCEPTED)
+@router.post("/consolidate", **_COUNTED)
 async def consolidate_context(
-    query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: StepOptions | None = None
-) -> Consolidated | Response:
+    query_id: PathId, waiting: Waits, config_preset: ConfigPreset = None, body: WithSettings | None = None
+) -> StepCounts | Response:
     """Merge adjacent chunks into passages. 404 before a search, 409 when a work has changed since: search again."""
 
-    def consolidated(view: QueryView) -> Consolidated | None:
+    def counts(view: QueryView) -> dict[str, Any] | None:
         if view.consolidated is None:
             return None
         original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
-        return Consolidated(
-            **ids_of(view),
-            message=f"Consolidated {original} chunks into {groups} groups",
-            original_count=original,
-            consolidated_count=groups,
-        )
+        return {
+            "message": f"Consolidated {original} chunks into {groups} groups",
+            "original_count": original,
+            "consolidated_count": groups,
+        }
 
-    return await _take(waiting, query_id, Step.CONSOLIDATE, consolidated, **values_of(config_preset, body))
+    return await _take(waiting, query_id, Step.CONSOLIDATE, counts, **values_of(config_preset, body))
 
 
 async def _take(
-    waiting: Waiting, query_id: int, step: Step, done: Callable[[QueryView], Done | None], **values: Any
-) -> Done | Response:
+    waiting: Waiting, query_id: int, step: Step, counts: Callable[[QueryView], dict[str, Any] | None], **values: Any
+) -> StepCounts | Response:
     """Take a step, and wait for it."""
 
-    async def read(connection: Connection) -> Done | None:
-        return done(await query_view(connection, query_id))
+    async def read(connection: Connection) -> StepCounts | None:
+        view = await query_view(connection, query_id)
+        found = counts(view)
+        return None if found is None else StepCounts(**ids_of(view) | found)
 
     return await waiting.reply(await waiting.ctx.database.once(run_stages, query_id, step, **values), read)
 
 
-def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, Any]:
+def values_of(config_preset: str | None, body: WithSettings | None) -> dict[str, Any]:
     """The arguments of `run_stages` for the preset and the values of a request."""
     return {"preset": config_preset, "values": {} if body is None else body.values}
 
@@ -282,7 +264,7 @@ def values_of(config_preset: str | None, body: StepOptions | None) -> dict[str, 
 TopN = Annotated[int, Field(ge=1, le=20)]
 
 
-class AnswerOptions(StepOptions):
+class AnswerOptions(WithSettings):
     """The values that a question runs with to its answer."""
 
     model_config = with_example(settings={"retrieval.min_word_count": 0}, top_n=5, use_full_model=False)
@@ -295,7 +277,7 @@ class AnswerOptions(StepOptions):
     """Accepted without effect: each new answer is stored beside the earlier ones."""
 
 
-class Answered(StepDone, StoredResult):
+class Answered(StepReply, StoredResult):
     """A new answer."""
 
     message: str = "Response saved successfully"

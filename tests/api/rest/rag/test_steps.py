@@ -75,8 +75,8 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
 
         assert (reply.status_code, reply.headers["location"]) == (202, f"/jobs/{query.job_id}")
         started = reply.json()
-        assert set(started) == {"query_id", "run_id", "job_id", "status", "message"}
-        assert (started["job_id"], started["query_id"], started["status"]) == (query.job_id, query.id, "waiting")
+        assert set(started) == {"success", "query_id", "run_id", "job_id", "message"}
+        assert (started["job_id"], started["query_id"], started["success"]) == (query.job_id, query.id, False)
         assert (await client.get(reply.headers["location"])).json()["status"] == "waiting"
         first, *later = due
         waiting = {first: "ready"} | dict.fromkeys(later, "waiting")
