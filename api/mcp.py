@@ -178,7 +178,8 @@ TOOLS: Final = (
         method="GET",
         path="/runs/{run_id}/scores",
         description="The scores of a participant run beside the truth. mae counts items that have a score alone: "
-        "compare it together with na_items. median_mae and modal_mae are what no model needs to reach.",
+        "compare it together with na_items. median_mae and modal_mae are what no model needs to reach. Of an "
+        "evaluation: how far sources and reference answers support the answers.",
     ),
     Tool(
         name="compare_runs",
@@ -263,9 +264,7 @@ async def _called(
         return _problem(f"{found['title']}: {found['detail']}")
     if tool.is_question:
         run = await call("GET", f"/runs/{found['run_id']}", params={"jobs_limit": 1})
-        job_id = run.json()["jobs"][0]["job_id"]
-        job = await call("GET", f"/jobs/{job_id}")
-        found |= {"job_id": job_id, "query_id": job.json()["query_id"]}
+        found |= {name: run.json()["jobs"][0][name] for name in ("job_id", "query_id")}
     content = TextContent(type="text", text=json.dumps(found, ensure_ascii=False))
     return CallToolResult(content=[content], structured_content=found)
 

@@ -1,6 +1,5 @@
 """Runs and jobs: what was submitted, its state, every attempt, and actions on it."""
 
-from datetime import datetime
 from functools import partial
 from typing import Annotated
 
@@ -26,7 +25,6 @@ from services.reports import MOST, compare
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from services.submit import estimate
 from stages.reports.comparison_sheet import condition, gate
-from store.questions import queries
 from store.runs import attempts, jobs, overviews
 from store.runs.attempts import Attempt
 from store.runs.deletions import DeletedRun
@@ -56,21 +54,6 @@ class RunReply(RunView):
     progress: RunState
     next: dict[str, int] | None = Field(examples=[{"after": 34}])
     """The parameter that leads to the next jobs; null after the last."""
-
-
-class JobReply(JobView):
-    """A job by itself, as at the Location of a 202."""
-
-    run_id: int = Field(examples=[12])
-    kind: str = Field(examples=["query"])
-    is_idle: bool
-    """Nothing runs by itself: the job has finished, or waits for an action."""
-    query_id: int | None
-    """The question that it answers; null for jobs of other kinds."""
-    parent_job_id: int | None
-    """The job that it was forked from; null for a job of no fork, and when that one is deleted."""
-    created_at: datetime
-    finished_at: datetime | None
 
 
 class ActionBody(Body, RunLimits):
@@ -144,22 +127,9 @@ async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionB
 
 
 @jobs_router.get("/{job_id}")
-async def show_job(job_id: PathId, ctx: Context) -> JobReply:
+async def show_job(job_id: PathId, ctx: Context) -> JobView:
     """A job: its state, its stages, what was kept, its calls of models, and its error."""
-    async with ctx.database.connection() as connection:
-        job = await jobs.get(connection, job_id)
-        view = await job_view(connection, job_id)
-        query = await queries.of_job(connection, job_id)
-    return JobReply(
-        **vars(view),
-        run_id=job.run_id,
-        kind=job.kind,
-        is_idle=not view.status.is_open,
-        query_id=None if query is None else query.id,
-        parent_job_id=job.parent_id,
-        created_at=job.created_at,
-        finished_at=job.finished_at,
-    )
+    return await ctx.database.once(job_view, job_id)
 
 
 @jobs_router.get("/{job_id}/attempts")
@@ -235,9 +205,13 @@ FailIf = Annotated[
 
 
 @router.get("/{run_id}/scores")
-async def show_scores(run_id: PathId, ctx: Context) -> ScoreTable:
-    """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
-    return await ctx.database.once(scores_of_run, run_id)
+async def show_scores(run_id: PathId, ctx: Context) -> ScoreTable | EvaluationReport:
+    """The eight items of each participant in each mode beside the truth, and the summary of each mode. Of a run that
+    evaluates answers: precision and recall of citations, correctness and completeness."""
+    async with ctx.database.connection() as connection:
+        if (await overviews.get(connection, run_id)).kind == "evaluation":
+            return await evaluation_report(connection, run_id, measures=RetrievalMeasures())
+        return await scores_of_run(connection, run_id)
 
 
 Others = Annotated[
@@ -288,9 +262,3 @@ async def evaluate_answers(
     found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
     announce(response, found)
     return found
-
-
-@router.get("/{run_id}/evaluation")
-async def show_evaluation(run_id: PathId, ctx: Context) -> EvaluationReport:
-    """Precision and recall of citations, correctness and completeness, by a run that evaluates answers."""
-    return await ctx.database.once(evaluation_report, run_id, measures=RetrievalMeasures())

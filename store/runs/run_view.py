@@ -119,8 +119,10 @@ async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
 _REJECTED = '[*] ? (@.decision != "accept")'
 
 JOBS = f"""
-SELECT j.id AS job_id, j.mode, j.subject, j.status, j.note, count_of.kept, count_of.rejected
-FROM job AS j LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
+SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.parent_id AS parent_job_id,
+       j.created_at, j.finished_at, q.id AS query_id, count_of.kept, count_of.rejected
+FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id
+LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
 LEFT JOIN LATERAL (
     SELECT jsonb_array_length(jsonb_path_query_array(a.output, CASE j.kind
                WHEN 'query' THEN '$.chunks[*]' WHEN 'tags' THEN '$.candidates[*]' ELSE '$.items.*[*]'
@@ -144,12 +146,20 @@ class JobView(Value):
     """A job with its stages."""
 
     job_id: int = Field(examples=[34])
+    run_id: int = Field(examples=[12])
+    kind: str = Field(examples=["query"])
     mode: str = Field(examples=["answer"])
     subject: str = Field(examples=["q1"])
     """The id of what it is about."""
     status: JobStatus
     note: str | None = Field(repr=False)
     """Why it was paused or cancelled: the operator's reason, or the limit of its run."""
+    query_id: int | None
+    """The question that it answers; null for jobs of other kinds."""
+    parent_job_id: int | None
+    """The job that it was forked from; null for a job of no fork, and when that one is deleted."""
+    created_at: datetime
+    finished_at: datetime | None
     stages: list[StageRun]
     kept: int | None = Field(examples=[9])
     """References of all items, chunks of a question, or tags of phrases that stay; null until they are validated."""
@@ -159,6 +169,12 @@ class JobView(Value):
     llm_reused: int = 0
     error: StageFailure | None
     """The last error of a job that did not succeed."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def is_idle(self) -> bool:
+        """Nothing runs by itself: the job has finished, or waits for an action."""
+        return not self.status.is_open
 
     @computed_field  # type: ignore[prop-decorator]
     @property

@@ -25,7 +25,7 @@ async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
 
     assert (made.status_code, made.headers["Location"], made.json()["jobs"]) == (201, "/runs/2", 2)
     assert (again.status_code, again.json()["is_new"], again.json()["run_id"]) == (200, False, 2)
-    report = (await client.get("/runs/2/evaluation")).json()
+    report = (await client.get("/runs/2/scores")).json()
     counts = {name: report["counts"][name] for name in ("questions", "unanswered", "unfinished", "scored")}
     assert counts == {"questions": 3, "unanswered": 1, "unfinished": 2, "scored": 0}
     assert report["measures"]["correctness"]["share"]["value"] is None

@@ -50,7 +50,7 @@ async def test_what_is_no_run_and_no_filter_is_refused(client: httpx.AsyncClient
         *("/runs?limit=0", "/runs?kind=other"),
     ]:
         assert (await client.get(path)).status_code == 422
-    for path in ["/runs", "/rag/queries", "/corpora/1/works", "/works/1/chunks", "/vocabularies/a/tags"]:
+    for path in ["/runs", "/rag/queries", "/corpus/works", "/works/1/chunks", "/vocabularies/a/tags"]:
         refused = await client.get(path, params={"serch": "tea"})
 
         assert (refused.status_code, "serch" in refused.text) == (422, True)
