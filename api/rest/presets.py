@@ -1,7 +1,7 @@
 """Presets, named values for queries, one of them the default; and templates, of whose versions one is active."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response
@@ -89,12 +89,6 @@ class TemplateReply(Reply):
     versions: list[StoredTemplate]
 
 
-class TemplatesReply(Reply):
-    """Every template."""
-
-    templates: list[TemplateReply]
-
-
 router = APIRouter(prefix="/api/rag-config", tags=["presets"])
 
 
@@ -148,10 +142,10 @@ Version = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 
 
 @templates_router.get("")
-async def list_templates(ctx: Context) -> TemplatesReply:
+async def list_templates(ctx: Context) -> dict[Literal["templates"], list[TemplateReply]]:
     """Every template with all of its versions."""
     versions = await ctx.database.once(presets.all_templates)
-    return TemplatesReply(templates=[_template(tag, versions) for tag in TemplateTag])
+    return {"templates": [_template(tag, versions) for tag in TemplateTag]}
 
 
 @templates_router.get("/{tag}")

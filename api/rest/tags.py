@@ -59,13 +59,6 @@ class TagsSetReply(Reply):
     """Why phrases that led to tags have none; null where the filters left each phrase one."""
 
 
-class TagsRunReply(Reply):
-    """The results of a run, in the order of its sets."""
-
-    run_id: int = Field(examples=[12])
-    sets: list[TagsSetReply]
-
-
 router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
 
@@ -86,13 +79,13 @@ async def show_candidates(
         bool, Query(description="Add for each phrase every tag that was found, before the cut.")
     ] = False,
     phrase_ranks: Annotated[bool, Query(description="Add the best rank that each candidate has for a phrase.")] = False,
-) -> TagsRunReply:
+) -> Listed[TagsSetReply]:
     """What each set of phrases led to, in one of four shapes; null for a set that is not finished, or failed."""
     found = await ctx.database.once(vocabularies.results, run_id=run_id)
     if not found:
         raise run_missing(run_id)
-    sets = [TagsSetReply(job_id=one.job_id, **one.shown(verbose=verbose, phrase_ranks=phrase_ranks)) for one in found]
-    return TagsRunReply(run_id=run_id, sets=sets)
+    shown = (one.shown(verbose=verbose, phrase_ranks=phrase_ranks) | {"job_id": one.job_id} for one in found)
+    return Listed.whole([TagsSetReply(**one) for one in shown])
 
 
 VocabularyName = Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"])]
@@ -106,14 +99,6 @@ class VocabularyForm(Body):
     name: VocabularyName
     files: Annotated[list[UploadFile], Field(min_length=1, max_length=4)]
     """tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv."""
-
-
-class BuildReply(Reply):
-    """The run that builds the models of a vocabulary, or has built them."""
-
-    run_id: int = Field(examples=[12])
-    is_new: bool
-    """False when the models are built already, or are being built."""
 
 
 vocabularies_router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], route_class=StrictRoute)
@@ -154,12 +139,12 @@ async def import_vocabulary(
     return kept
 
 
-@vocabularies_router.post("/{name}/models", status_code=201, responses={200: {"model": BuildReply}})
-async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
-    """Submit the run that builds the models by which phrases are found."""
+@vocabularies_router.post("/{name}/models", status_code=201, responses={200: {"model": Submitted}})
+async def build_models(name: Name, ctx: Context, response: Response) -> Submitted:
+    """Submit the run that builds the models by which phrases are found; 200 with the run that has built them."""
     submitted = await build_vocabulary(ctx.database, name, ctx.run_settings())
     announce(response, submitted)
-    return BuildReply.model_validate(submitted)
+    return submitted
 
 
 @vocabularies_router.delete("/{name}", status_code=204)

@@ -72,11 +72,6 @@ checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", 
 include-operation-id = "delete_preset"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404"]
 
-# Ten tokens a minute may be tried.
-[[operations]]
-include-operation-id = "create_session"
-checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
-
 # A pasted reply has a line for each heading, or holds one JSON object.
 [[operations]]
 include-operation-id = ["paste_document_reply", "save_manual_expansion"]

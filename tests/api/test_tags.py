@@ -38,7 +38,7 @@ async def test_sets_are_submitted_once_and_their_candidates_shown_in_the_shape_t
         ({"phrase_ranks": "true"}, [candidates, RANKS]),
         ({"verbose": "true", "phrase_ranks": "true"}, [candidates, reports, RANKS]),
     ]:
-        shown = (await client.get(f"/tags/runs/{run_id}", params=options)).json()["sets"]
+        shown = (await client.get(f"/tags/runs/{run_id}", params=options)).json()["items"]
         assert [(one["id"], one["status"]) for one in shown] == [("q7", "succeeded"), ("2", "waiting")]
         assert [one["result"] for one in shown] == [result, None]
 
@@ -84,7 +84,7 @@ async def test_files_are_imported_shown_and_searched_and_models_built_by_a_run(
 
     first, again = [await client.post("/vocabularies/wardrobe/models") for _ in range(2)]
     assert (first.status_code, again.status_code) == (201, 200)
-    assert first.json() == {"run_id": again.json()["run_id"], "is_new": True}
+    assert (first.json()["run_id"], first.json()["is_new"]) == (again.json()["run_id"], True)
     run = await overviews.get(connection, first.json()["run_id"])
     assert (run.kind, run.request["vocabulary"]) == ("index", "wardrobe")
 
