@@ -23,7 +23,12 @@ from stages.participants.assemble import assemble_prompt
 from stages.participants.chunking import PROMPT_HASH, chunk_transcript, score_chunk, tag_chunk
 from stages.participants.embed import embed_evidence
 from stages.participants.extract import extract_by_similarity, extract_evidence, given_evidence, passages_of
-from stages.participants.rerank import RETRIEVED_REFERENCE, rank_references, retrieved_reference_events
+from stages.participants.rerank import (
+    RETRIEVED_REFERENCE,
+    rank_references,
+    rerank_by_cross_encoder,
+    retrieved_reference_events,
+)
 from stages.participants.retrieve import never_used, retrieve_references
 from stages.participants.score import score_by_neighbours, score_participant
 from stages.participants.splits import ids_hash
@@ -104,8 +109,17 @@ def _searched(work: Work) -> tuple[int, set[int]]:
 
 
 async def run_rerank(work: Work) -> RankedReferences:
-    """The references in their order, after the filters."""
-    return rank_references(await work.output(RetrievedReferences), work.settings)
+    """The references in their order, by the cross-encoder where the run has one, after the filters."""
+    retrieved = await work.output(RetrievedReferences)
+    if work.settings.ragq.reranker == "similarity":
+        return rank_references(retrieved, work.settings)
+    return await rerank_by_cross_encoder(
+        retrieved,
+        extracted=await work.output(ExtractedEvidence),
+        chunk_texts=await work.chunk_texts(retrieved.items),
+        scorer=work.wiring.pair_scorer(work.settings.ragq.reranker_model),
+        settings=work.settings,
+    )
 
 
 audit_log = structlog.get_logger("ragq.audit")

@@ -184,8 +184,12 @@ class RagqSettings(SettingsGroup):
 
     retrieve_candidates: Annotated[int, Ge(1), Le(1000)] = 50
     """Nearest chunks per item that the search returns for ranking; at least EMBEDDING_TOP_K_REFERENCES."""
+    reranker: Literal["similarity", "cross_encoder"] = "similarity"
+    """Order of the references: by similarity, or by a cross-encoder that reads evidence and reference together."""
+    reranker_model: str = ""
+    """Folder or hub id of the cross-encoder; required by RAGQ_RERANKER=cross_encoder."""
     reranker_timeout_seconds: Annotated[int, Ge(1)] = 300
-    """Seconds that the cross-encoder of a preset may take for the chunks of a question."""
+    """Seconds that the cross-encoder may take for the references of one item."""
     validation_max_chars: Annotated[int, Ge(100), Le(100_000)] = 4000
     """Characters of a passage that the judging prompt shows; the rest is cut."""
     long_texts: Literal["refuse", "truncate"] = "refuse"
@@ -254,6 +258,16 @@ class RagqSettings(SettingsGroup):
     """Language model for the headings and sections of documents; if empty, MODEL_QUANTITATIVE_MODEL."""
     retries: Annotated[int, Ge(0), Le(10)] = 0
     """Automatic retries of a stage after a transport error; other errors are not retried."""
+
+    @model_validator(mode="after")
+    def _a_cross_encoder_has_a_name(self) -> Self:
+        if self.reranker == "cross_encoder" and not self.reranker_model:
+            raise disagreement(
+                "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id",
+                "RAGQ_RERANKER",
+                "RAGQ_RERANKER_MODEL",
+            )
+        return self
 
 
 class RunSettings(BaseModel):

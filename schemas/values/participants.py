@@ -207,6 +207,8 @@ class Reference(Value):
     chunk_hash: str
     """First 12 hex digits of the SHA-256 of the text."""
     chunk_chars: int
+    rerank_score: float | None = None
+    """The cross-encoder's logit for evidence and chunk, unbounded; None if it was not scored."""
 
 
 class RetrievedReferences(Value):
@@ -226,8 +228,10 @@ class RetrievedReferences(Value):
 class RankedReferences(Value):
     """Stage `rerank`: the references per item after all filters, in order."""
 
-    ranker: str = "similarity"
-    """What they are ordered by."""
+    ranker: str
+    """The ranker: `similarity`, or `cross_encoder` and its model."""
+    ranker_digest: str = ""
+    """Identifies the weights of the ranker; empty if it has none, or was not called."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     dropped: dict[PHQ8Item, dict[str, int]]
     """The number of references that each filter dropped: `tags`, `threshold`, `duplicate`, `top_k`, `budget`.

@@ -70,7 +70,7 @@ class Provenance(Value):
     reference_indexes: tuple[IndexIdentity, ...]
     """One; empty in zero-shot."""
     rankers: tuple[str, ...]
-    """`similarity`; empty in zero-shot."""
+    """The rankers: `similarity`, or `cross_encoder` and its model; empty in zero-shot."""
     participants_requested: int
     participants_evaluated: int
     consistency_enabled: bool

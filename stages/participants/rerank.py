@@ -1,16 +1,23 @@
 """Stage `rerank`: the order of the references, and the filters that limit them (Spec 33)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from schemas.settings.run import EmbeddingSettings, RunSettings
 from schemas.values.participants import (
+    ExtractedEvidence,
     PHQ8Item,
     RankedReferences,
     Reference,
     RetrievedReferences,
     ValidatedReferences,
 )
+from stages.participants.assemble import text_of
+from stages.participants.embed import evidence_text
+from stages.ports import PairScorer
+
+#: Of the cross-encoder: pairs in one pass, and tokens of a pair that it reads.
+_PAIRS_AT_ONCE, _READ_TOKENS = 8, 512
 
 MAX_SHARED = 0.5
 """The share of lines that two references may have in common; neighbours share 6 of 8."""
@@ -39,21 +46,41 @@ TAGS = "tags"
 FILTERS = ("threshold", "duplicate", "top_k", "budget")
 """The names of the filters here, in order."""
 
+References = dict[PHQ8Item, tuple[Reference, ...]]
+
 
 def rank_references(retrieved: RetrievedReferences, settings: RunSettings) -> RankedReferences:
-    """The references of each item that reach the threshold, which is off at 0, most similar first, filtered. Equal ones
-    are ordered by participant, then by position."""
+    """Order the references of each item by similarity, and filter them."""
+    return _ranked(retrieved, _similar(retrieved, settings), settings, ranker="similarity")
+
+
+def _similar(retrieved: RetrievedReferences, settings: RunSettings) -> References:
+    """The references that reach the threshold, which a ranker sees; it is off at 0."""
     least = settings.embedding.min_reference_similarity
+    return {
+        item: tuple(reference for reference in references if not least or reference.similarity >= least)
+        for item, references in retrieved.items.items()
+    }
+
+
+def _ranked(
+    retrieved: RetrievedReferences, similar: References, settings: RunSettings, *, ranker: str, ranker_digest: str = ""
+) -> RankedReferences:
+    """The similar references best first, filtered. Equal ones are ordered by participant, then by position."""
     items: dict[PHQ8Item, tuple[Reference, ...]] = {}
     dropped: dict[PHQ8Item, dict[str, int]] = {}
-    for item, references in retrieved.items.items():
-        similar = [reference for reference in references if not least or reference.similarity >= least]
-        ranked = sorted(similar, key=lambda ref: (-ref.similarity, ref.participant_id, ref.ordinal))
+    for item, references in similar.items():
+        ranked = sorted(references, key=lambda ref: (-_fit(ref), ref.participant_id, ref.ordinal))
         items[item], later = _chosen(ranked, settings)
-        counts = retrieved.dropped.get(item, {}) | {"threshold": len(references) - len(similar)} | later
+        counts = retrieved.dropped.get(item, {}) | {"threshold": len(retrieved.items[item]) - len(references)} | later
         if found := {name: count for name, count in counts.items() if count}:
             dropped[item] = found
-    return RankedReferences(items=items, dropped=dropped)
+    return RankedReferences(ranker=ranker, ranker_digest=ranker_digest, items=items, dropped=dropped)
+
+
+def _fit(reference: Reference) -> float:
+    """The sort value of a reference, higher first: the score of the cross-encoder if there is one, else similarity."""
+    return reference.similarity if reference.rerank_score is None else reference.rerank_score
 
 
 def _chosen(ranked: Sequence[Reference], settings: RunSettings) -> tuple[tuple[Reference, ...], dict[str, int]]:
@@ -73,6 +100,41 @@ def _chosen(ranked: Sequence[Reference], settings: RunSettings) -> tuple[tuple[R
     kept = tuple(one for one, chars in zip(top, spent, strict=True) if not budget or chars <= budget)
     beyond = len(ranked) - repeated - len(top)
     return kept, {"duplicate": repeated, "top_k": beyond, "budget": len(top) - len(kept)}
+
+
+async def rerank_by_cross_encoder(
+    retrieved: RetrievedReferences,
+    *,
+    extracted: ExtractedEvidence,
+    chunk_texts: Mapping[int, str],
+    scorer: PairScorer,
+    settings: RunSettings,
+) -> RankedReferences:
+    """Score the references that reach the threshold, order them by score, and filter them as `rank_references` does.
+
+    One call per item with such references, with all quotes of the item as the query; the time-out applies to each.
+    Without any, the scorer is not called, and the digest is empty. Raises DomainError when the text of a chunk
+    differs from the one that was retrieved, and the errors of the scorer unchanged.
+    """
+    similar = _similar(retrieved, settings)
+    for item, references in similar.items():
+        scores = await scorer.score_pairs(
+            evidence_text(extracted.quotes.get(item, ())),
+            [text_of(reference, chunk_texts) for reference in references],
+            timeout_s=settings.ragq.reranker_timeout_seconds,
+            batch_size=_PAIRS_AT_ONCE,
+            max_tokens=_READ_TOKENS,
+        )
+        pairs = zip(references, scores, strict=True)
+        similar[item] = tuple(reference.model_copy(update={"rerank_score": score}) for reference, score in pairs)
+    was_asked = any(similar.values())
+    return _ranked(
+        retrieved,
+        similar,
+        settings,
+        ranker=f"cross_encoder {scorer.name}",
+        ranker_digest=await scorer.digest() if was_asked else "",
+    )
 
 
 RETRIEVED_REFERENCE = "retrieved_reference"

@@ -29,7 +29,7 @@ OUTPUTS: Final[dict[str, dict[str, Any]]] = {
     "embed": {"model": "m", "model_digest": "d", "dtype": "float32", "dimension": 2, "items": ["Sleep"],
               "embedding_calls": 1, "cut_texts": 0, "reused_texts": 0},
     "retrieve": {"index_id": 3, "excluded_participants": [316], "items": {}},
-    "rerank": {"ranker": "similarity", "items": NO_REFERENCES, "dropped": {"Sleep": {"top_k": 2}}},
+    "rerank": {"ranker": "similarity", "ranker_digest": "", "items": NO_REFERENCES, "dropped": {"Sleep": {"top_k": 2}}},
     "validate": {"validator": "judge", "items": NO_REFERENCES, "verdicts": {}, "reasks": [], "repairs": []},
     "assemble": {"block": MARK, "messages": [{"role": "user", "content": QUOTE}], "statistics": {}, "entries": 0},
 }  # fmt: skip

@@ -79,6 +79,7 @@ CHOICES = st.fixed_dictionaries(
         "EMBEDDING_MIN_REFERENCE_SIMILARITY": st.sampled_from(["0.0", "0.5", "0.6", "1.0"]),
         "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": st.sampled_from(["0", "1", "50", "100"]),
         "EMBEDDING_TOP_K_REFERENCES": st.sampled_from(["1", "2", "10"]),
+        "RAGQ_RERANKER": st.sampled_from(["similarity", "cross_encoder"]),
     }
 )
 
@@ -121,9 +122,9 @@ async def bench(database: Database) -> AsyncIterator[Bench]:
 @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(chosen=CHOICES)
 async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen: dict[str, str]) -> None:
-    options = FULL | chosen
+    options = FULL | {"RAGQ_RERANKER_MODEL": "fake-cross-encoder"} | chosen
     effective = resolve(profile="paper", options=options, environment={})
-    embedding = effective.run.embedding
+    embedding, is_reranked = effective.run.embedding, effective.run.ragq.reranker == "cross_encoder"
     has_own_scores = embedding.reference_score_source == "chunk"
     asked = zip(CAN_BE_MISSING, (embedding.enable_item_tag_filter, has_own_scores), strict=True)
     refused_for = {name for name, is_asked in asked if is_asked and embedding.embeddings_file == "bare"}
@@ -149,6 +150,7 @@ async def test_every_combination_runs_or_is_refused_by_name(bench: Bench, chosen
         assert not embedding.enable_item_tag_filter or all(item in tags_of(ref.ordinal) for ref in kept)
         scores = [own_score(ref.ordinal) if has_own_scores else PARTICIPANT_SCORE for ref in kept]
         assert [ref.score for ref in kept] == scores
+        assert {ref.rerank_score is not None for ref in kept} <= {is_reranked}
         accepted = tuple(ref for ref in kept if ref.ordinal % 2 == 0)[:2]
         assert validated.items[item] == (accepted if embedding.enable_reference_validation else kept)
     shown = [ref for kept in validated.items.values() for ref in kept if ref.score is not None]

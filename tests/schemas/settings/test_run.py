@@ -96,7 +96,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert run.settings_hash(run.RunSettings()) == "a38c8f567faf15a4603ad69fe0f34d57897c390a43469d24993dcd75f0944e8f"
+    assert run.settings_hash(run.RunSettings()) == "9d296d737741b62f99c537b6f0e7f935fa6f46a28642a591a384020103806d54"
     assert run.settings_hash(run.RunSettings(ragq=run.RagqSettings(retries=1))) != run.settings_hash(run.RunSettings())
 
 

@@ -1,12 +1,17 @@
-"""Stage `rerank`: order, filters (Spec 33), and the audit trail (Specs 32 and 064)."""
+"""Stage `rerank`: order, filters (Spec 33), a cross-encoder, and the audit trail (Specs 32 and 064)."""
+
+from collections.abc import Mapping
 
 import pytest
 
-from schemas.values.participants import PHQ8Item, Reference, RetrievedReferences, ValidatedReferences
-from stages.participants.rerank import rank_references, retrieved_reference_events
+from schemas.errors import FailureCategory
+from schemas.values.participants import PHQ8Item, RankedReferences, Reference, RetrievedReferences, ValidatedReferences
+from stages.participants.rerank import rank_references, rerank_by_cross_encoder, retrieved_reference_events
 from stages.texts.characters import short_hash
+from tests.fakes.pair_scorer import FakePairScorer
+from tests.refusals import failing
 from tests.stages.at_defaults import settings
-from tests.stages.participants.builders import reference
+from tests.stages.participants.builders import evidence, reference
 
 ITEM = PHQ8Item.SLEEP
 
@@ -47,7 +52,7 @@ def test_references_are_ordered_and_filtered_by_threshold_top_k_and_budget(
     ranked = rank_references(retrieved(*references), settings(embedding=values))
 
     assert [one.chunk_id for one in ranked.items[ITEM]] == kept
-    assert ranked.dropped == ({ITEM: dropped} if dropped else {})
+    assert (ranked.ranker, ranked.dropped) == ("similarity", {ITEM: dropped} if dropped else {})
 
 
 def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
@@ -62,6 +67,56 @@ def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
 
     assert ranked.items[ITEM] == (windows[0], windows[2])
     assert ranked.dropped == {ITEM: {"duplicate": 1, "top_k": 1}}
+
+
+EVIDENCE = evidence({ITEM: ("i wake up at four", "i sleep badly")})
+TEXTS = {1: "we went fishing", 2: "i sleep badly at four", 3: "i wake up"}
+NEAR, NEARER, FAR = (reference(TEXTS[at], chunk_id=at, similarity=near) for at, near in ((2, 0.7), (1, 0.9), (3, 0.2)))
+
+
+async def rerank(
+    scorer: FakePairScorer, *references: Reference, texts: Mapping[int, str] = TEXTS, **values: object
+) -> RankedReferences:
+    return await rerank_by_cross_encoder(
+        retrieved(*references),
+        extracted=EVIDENCE,
+        chunk_texts=texts,
+        scorer=scorer,
+        settings=settings(embedding=values),
+    )
+
+
+async def test_references_are_ordered_by_the_cross_encoder_and_keep_both_scores() -> None:
+    scorer = FakePairScorer()
+
+    ranked = await rerank(scorer, NEARER, NEAR)
+
+    # The evidence shares i, sleep, badly, at and four with chunk 2, and nothing with chunk 1.
+    kept = NEAR.model_copy(update={"rerank_score": 4.0}), NEARER.model_copy(update={"rerank_score": -1.0})
+    assert ranked == RankedReferences(
+        ranker="cross_encoder fake-cross-encoder",
+        ranker_digest="digest of fake-cross-encoder",
+        items={item: kept if item is ITEM else () for item in PHQ8Item},
+        dropped={},
+    )
+    assert scorer.calls == [("i wake up at four\ni sleep badly", [TEXTS[1], TEXTS[2]])]
+
+
+async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_encoder() -> None:
+    scorer = FakePairScorer()
+
+    ranked = await rerank(scorer, NEARER, NEAR, FAR, min_reference_similarity=0.5, top_k_references=1)
+    too_long = await rerank(scorer, NEARER, NEAR, max_reference_chars_per_item=20)
+
+    assert scorer.calls[0][1] == [TEXTS[1], TEXTS[2]]
+    assert [ref.chunk_id for ref in ranked.items[ITEM]] == [2]
+    assert ranked.dropped == {ITEM: {"threshold": 1, "top_k": 1}}
+    assert too_long.dropped == {ITEM: {"budget": 2}}
+
+
+async def test_a_text_that_changed_is_not_scored() -> None:
+    with failing(FailureCategory.REFERENCE_ARTIFACT_CORRUPT, "another text"):
+        await rerank(FakePairScorer(), NEAR, texts={2: "x"})
 
 
 def test_two_references_give_two_events_with_exactly_these_fields() -> None:
