@@ -162,11 +162,11 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage("embed", "model", "participants.EmbeddedEvidence").reading(
             _TEXT_EMBEDDING, "RAGQ_LONG_TEXTS EMBEDDING_MIN_EVIDENCE_CHARS"
         ),
-        Stage("publish", "model", "participants.FinishedBatch"),
+        Stage("publish", "model", "documents.PublishedBatch"),
     ),
     ("index", "chunk_scores"): (
         Stage("score", "llm", "scoring.ChunkScores", asks_llm=True).reading(_REPLIES, "RAGQ_CHUNK_SCORE_MAX_TOKENS"),
-        Stage("publish", "model", "participants.FinishedBatch"),
+        Stage("publish", "model", "documents.PublishedBatch"),
     ),
     ("index", "corpus"): (
         Stage("embed", "model", "documents.EmbeddedBatch").reading(_EMBEDDING),

@@ -5,6 +5,7 @@ from functools import partial
 import structlog
 
 from schemas.errors import DomainError, EmbeddingArtifactMismatchError, EmptyTranscriptError, FailureCategory
+from schemas.values.documents import PublishedBatch
 from schemas.values.participants import (
     AssembledPrompt,
     AssessmentMode,
@@ -12,7 +13,6 @@ from schemas.values.participants import (
     ChunkedTranscript,
     EmbeddedEvidence,
     ExtractedEvidence,
-    FinishedBatch,
     RankedReferences,
     RetrievedReferences,
     ValidatedReferences,
@@ -233,11 +233,11 @@ async def index_embed(work: Work) -> Result[EmbeddedEvidence]:
     return Result(embedded, vectors, texts=embedder.texts)
 
 
-async def index_publish(work: Work) -> Result[FinishedBatch]:
+async def index_publish(work: Work) -> Result[PublishedBatch]:
     """Finish a transcript; the last of a run makes the whole index visible, in the same transaction."""
     embedded = await work.output(EmbeddedEvidence)
     publish = partial(index_runs.publish_when_complete, run_id=work.claim.run_id)
-    return Result(FinishedBatch(chunks=embedded.chunk_vectors), effect=publish)
+    return Result(PublishedBatch(chunks=embedded.chunk_vectors), effect=publish)
 
 
 async def chunk_score(work: Work) -> ChunkScores:
@@ -256,8 +256,8 @@ async def chunk_score(work: Work) -> ChunkScores:
     return await score_chunk(text, chat=work.chat, model=inputs["scorer_model"], settings=work.settings)
 
 
-async def chunk_publish(work: Work) -> Result[FinishedBatch]:
+async def chunk_publish(work: Work) -> Result[PublishedBatch]:
     """Finish a chunk; the last of a run gives its index all their scores, in one transaction."""
     claim = work.claim
     store = partial(index_runs.store_when_complete, run_id=claim.run_id, index_id=claim.inputs["index_id"])
-    return Result(FinishedBatch(chunks=1), effect=store)
+    return Result(PublishedBatch(chunks=1), effect=store)

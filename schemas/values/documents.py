@@ -267,10 +267,10 @@ class EmbeddedBatch(Embedded):
 
 
 class PublishedBatch(Value):
-    """Stage `publish` of a corpus: the chunks that are now searchable."""
+    """Stage `publish`: the chunks of a corpus that are now searchable, or of an index, which the last job publishes."""
 
-    corpus_id: int
     chunks: int
+    corpus_id: int | None = None
 
 
 class StoredCorpus(Value):

@@ -309,12 +309,6 @@ class ChunkedTranscript(Value):
     chunks: tuple[Chunk, ...]
 
 
-class FinishedBatch(Value):
-    """Stage `publish`: this transcript, or this chunk, is ready. The last job of the run publishes the index."""
-
-    chunks: int
-
-
 class ChunkScoresMeta(Value):
     """`.chunk_scores.meta.json`: the scorer of the chunks."""
 
