@@ -155,9 +155,9 @@ async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSe
 def read_chunk_scores(reply: str) -> ParsedReply[dict[PHQ8Item, int | None]]:
     """The scores in a model's reply, whose keys may be written in another way, and the repairs that it needed. Raises
     UnusableReply."""
-    keys, repairs = parse_items(reply, raw=reply)
-    others = dict.fromkeys(map(str, range(keys.unknown)))
-    return ParsedReply(chunk_scores_of(keys.members | others, raw=reply), repairs)
+    found, unknown = parse_items(reply, raw=reply)
+    others = dict.fromkeys(map(str, range(unknown)))
+    return ParsedReply(chunk_scores_of(found.value | others, raw=reply), found.repairs)
 
 
 def chunk_scores_of(reply: dict[str, Any], *, raw: str = "") -> dict[PHQ8Item, int | None]:

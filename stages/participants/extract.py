@@ -214,12 +214,11 @@ async def extract_evidence(transcript: str, *, chat: ChatModel, settings: RunSet
 
 def read_evidence(reply: str, transcript: str, *, grounding: QuantitativeSettings) -> ExtractedEvidence:
     """The grounded quotes in a model's reply, whose keys may be written in another way. Raises UnusableReply."""
-    parsed = parse_reply(reply)
-    keys = match_keys(parsed.value)
-    if keys.repeated:
-        raise EvidenceSchemaError(dict.fromkeys(keys.repeated, "given_more_than_once"))
-    evidence = _grounded(EvidenceExtractor.LLM, keys.members, transcript, grounding)
-    return evidence.model_copy(update={"repairs": (*parsed.repairs, *keys.repairs(parsed.value))})
+    found, repeated, _ = match_keys(parse_reply(reply))
+    if repeated:
+        raise EvidenceSchemaError(dict.fromkeys(repeated, "given_more_than_once"))
+    evidence = _grounded(EvidenceExtractor.LLM, found.value, transcript, grounding)
+    return evidence.model_copy(update={"repairs": found.repairs})
 
 
 def given_evidence(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from math import floor
 from statistics import median
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, StrictBool, ValidationError
 from pydantic_core import PydanticCustomError
@@ -15,7 +15,15 @@ from schemas.values.base import can_be_stored
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
-from stages.replies.parsing import ParsedReply, RepairStep, closed_object, fenced_block, json_type, parse_reply
+from stages.replies.parsing import (
+    ParsedReply,
+    RepairStep,
+    ReplyObject,
+    closed_object,
+    fenced_block,
+    json_type,
+    parse_reply,
+)
 
 NO_EVIDENCE = "No relevant evidence found"
 NO_REASON = "The model gave no reason."
@@ -70,7 +78,6 @@ def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityM
     inference are read only in mode `infer`. Unknown keys are ignored. Raises ReplyShapeError with all violations;
     `raw` is the reply for its attribute.
     """
-    kind = _InferredAnswer if severity_mode == "infer" else _Answer
     violations: dict[str, str] = {}
     answers = {}
     for item in PHQ8Item:
@@ -79,8 +86,10 @@ def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityM
         if not isinstance(found, dict):
             violations[key] = f"expected an object, found {json_type(found)}" if key in reply else "missing"
             continue
+        if severity_mode != "infer":
+            found = {name: value for name, value in found.items() if not name.startswith("inference_")}
         try:
-            answer = kind.model_validate(found)
+            answer = _Answer.model_validate(found)
         except ValidationError as error:
             for wrong in error.errors(include_input=False, include_url=False):
                 violations[f"{key}.{wrong['loc'][0]}"] = "missing" if wrong["type"] == "missing" else wrong["msg"]
@@ -130,44 +139,31 @@ class _Answer(BaseModel):
     reason: _Text = None
     score: Annotated[int | None, _number(ITEM_SCORES)]
     confidence: Annotated[int | None, _number(_CONFIDENCES)] = None
-
-
-class _InferredAnswer(_Answer):
     inference_used: Annotated[StrictBool, BeforeValidator(lambda value: value is not None and value)] = False
     inference_type: InferenceType | None = None
     inference_marker: _Text = None
 
 
-class ItemKeys(NamedTuple):
-    """The members of a reply's object under the keys of their items."""
+def match_keys(reply: ReplyObject) -> tuple[ReplyObject, list[str], int]:
+    """Match each key with the item it names, whatever its case, its separators and its prefix: the members under the
+    evidence keys, with what was done to their keys; evidence keys that several members with different values stand for,
+    of which the first counts; and how many keys belong to no item.
 
-    members: dict[str, Any]
-    repeated: tuple[str, ...]
-    """Evidence keys that several members with different values stand for; `members` has the first value."""
-    unknown: int
-    """Keys that belong to no item."""
-
-    def repairs(self, reply: Mapping[str, Any]) -> tuple[RepairStep, ...]:
-        """What was done to the keys of this reply."""
-        near = (RepairStep.NEAR_KEYS,) if self.members.keys() - reply.keys() else ()
-        return (*near, RepairStep.UNKNOWN_KEYS) if self.unknown else near
-
-
-def match_keys(reply: Mapping[str, Any]) -> ItemKeys:
-    """Match each key with the item it names, whatever its case, its separators and its prefix.
-
-    >>> match_keys({"sleep": 1, "PHQ-8 Tired": 2, "PHQ8_Mood": 3})
-    ItemKeys(members={'PHQ8_Sleep': 1, 'PHQ8_Tired': 2}, repeated=(), unknown=1)
+    >>> found, repeated, unknown = match_keys(ParsedReply({"sleep": 1, "PHQ-8 Tired": 2, "PHQ8_Mood": 3}, ()))
+    >>> found.value, repeated, unknown
+    ({'PHQ8_Sleep': 1, 'PHQ8_Tired': 2}, [], 1)
     """
     members: dict[str, Any] = {}
     repeated, unknown = [], 0
-    for key, value in reply.items():
+    for key, value in reply.value.items():
         evidence_key = _BY_NAME.get(_name(key))
         if evidence_key is None:
             unknown += 1
         elif members.setdefault(evidence_key, value) != value:
             repeated.append(evidence_key)
-    return ItemKeys(members, tuple(repeated), unknown)
+    near = (RepairStep.NEAR_KEYS,) if members.keys() - reply.value.keys() else ()
+    dropped = (RepairStep.UNKNOWN_KEYS,) if unknown else ()
+    return ParsedReply(members, (*reply.repairs, *near, *dropped)), repeated, unknown
 
 
 def _name(key: str) -> str:
@@ -180,18 +176,17 @@ _BY_NAME: Final = {_name(item.value): item.evidence_key for item in PHQ8Item}
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
 
 
-def parse_items(text: str, *, raw: str) -> tuple[ItemKeys, tuple[RepairStep, ...]]:
-    """The members of the object in a part of the reply `raw`, and the repairs that it needed. Raises as `parse_reply`
-    does, and ReplyShapeError for an item that is given more than once."""
+def parse_items(text: str, *, raw: str) -> tuple[ReplyObject, int]:
+    """The members of the object in a part of the reply `raw`, under the keys of their items, and how many belong to no
+    item. Raises as `parse_reply` does, and ReplyShapeError for an item that is given more than once."""
     try:
-        parsed = parse_reply(text)
+        found, repeated, unknown = match_keys(parse_reply(text))
     except LLMResponseParseError as error:
         raise LLMResponseParseError(raw, error.parse_error) from None
-    keys = match_keys(parsed.value)
-    if keys.repeated:
-        violations = listed_violations(dict.fromkeys(keys.repeated, "given more than once"))
+    if repeated:
+        violations = listed_violations(dict.fromkeys(repeated, "given more than once"))
         raise ReplyShapeError(raw, violations, FailureCategory.SCORING_SCHEMA_INVALID)
-    return keys, (*parsed.repairs, *keys.repairs(parsed.value))
+    return found, unknown
 
 
 def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedReply[dict[PHQ8Item, ItemScore]]:
@@ -200,11 +195,11 @@ def parse_scores(raw: str, *, severity_mode: SeverityMode) -> ParsedReply[dict[P
     text = object_text(raw)
     if text is None:
         raise LLMResponseParseError(raw, "there is no JSON object in it")
-    keys, repairs = parse_items(text, raw=raw)
-    answers = item_answers(keys.members, raw=raw, severity_mode=severity_mode)
+    found, _ = parse_items(text, raw=raw)
+    answers = item_answers(found.value, raw=raw, severity_mode=severity_mode)
     distinct = {answer.strip() for answer in _answers(raw) if "{" in answer}
     several = (RepairStep.SEVERAL_ANSWERS,) if len(distinct) > 1 else ()
-    return ParsedReply(answers, (*several, *repairs))
+    return ParsedReply(answers, (*several, *found.repairs))
 
 
 def object_text(raw: str) -> str | None:

@@ -10,7 +10,7 @@ from schemas.errors import FailureCategory, LLMResponseParseError, ReplyShapeErr
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemScore, Severity
 from stages.participants import score_reply
-from stages.replies.parsing import RepairStep
+from stages.replies.parsing import ParsedReply, RepairStep
 from tests.stages.participants.score_replies import ANSWER, reply_of
 
 BODY = json.dumps({item.evidence_key: ANSWER for item in PHQ8Item})
@@ -143,15 +143,14 @@ def test_the_schema_allows_what_is_asked_for_and_what_it_allows_is_read(mode: An
 
 def test_another_spelling_of_a_key_is_matched_and_recorded() -> None:
     for key in ("phq8_nointerest", "NoInterest", "PHQ-8 No Interest", "no_interest", "PHQ8NoInterest"):
-        keys = score_reply.match_keys({key: ["a"]})
-        assert (keys.members, keys.unknown) == ({"PHQ8_NoInterest": ["a"]}, 0)
-        assert keys.repairs({key: ["a"]}) == (RepairStep.NEAR_KEYS,)
+        found = {"PHQ8_NoInterest": ["a"]}, (RepairStep.NEAR_KEYS,)
+        assert score_reply.match_keys(ParsedReply({key: ["a"]}, ())) == (found, [], 0)
     for key in ("PHQ8_Slep", "Sleeping", "PHQ9_Sleep", "", "PHQ8_", "a" * 1000):  # A guess is not made.
-        keys = score_reply.match_keys({key: ["a"]})
-        assert (keys.members, keys.unknown) == ({}, 1)
-        assert keys.repairs({key: ["a"]}) == (RepairStep.UNKNOWN_KEYS,)
-    assert score_reply.match_keys({"PHQ8_Sleep": ["a"], "sleep": ["b"]}).repeated == ("PHQ8_Sleep",)
-    assert score_reply.match_keys({"PHQ8_Sleep": ["a"], "sleep": ["a"]}).repeated == ()
+        found = {}, (RepairStep.UNKNOWN_KEYS,)
+        assert score_reply.match_keys(ParsedReply({key: ["a"]}, ())) == (found, [], 1)
+    for other, expected in (("b", ["PHQ8_Sleep"]), ("a", [])):
+        _, repeated, _ = score_reply.match_keys(ParsedReply({"PHQ8_Sleep": ["a"], "sleep": [other]}, ()))
+        assert repeated == expected
 
 
 def test_every_na_is_a_0_in_the_lower_bound_and_a_3_in_the_upper() -> None:
