@@ -245,34 +245,16 @@ def load_artifact(
     read.raise_problems()
 
     kept = {key: vectors[key] for key in texts if key not in dropped}
-    dimension, file = settings.embedding.dimension, f"{name}{ArtifactFile.VECTORS}"
-    dimensions = {key: rows.shape[1] for key, rows in kept.items() if len(rows)}
-    if not dimensions:
-        raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
-    short = {key: found for key, found in dimensions.items() if found < dimension}
-    may_be_skipped = settings.embedding.allow_insufficient_dimension_embeddings and not (has_tags or has_scores)
-    if short and not (may_be_skipped and len(short) < len(dimensions)):
-        raise EmbeddingDimensionMismatchError(expected=dimension, actual=next(iter(short.values())))
-    for participant_id in short:
-        count = len(kept.pop(participant_id))
-        few = f"participant {participant_id} has {count} vectors of less than {dimension} dimensions"
-        read.warn(ArtifactFile.VECTORS, f"{few}; skipped")
-    unsound = [
-        f"participant {participant_id}, chunk {row}: {FOUND[defect]}"
-        for participant_id, rows in kept.items()
-        for row, defect in defects(rows[:, :dimension])
-    ]
-    if unsound:
-        raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(unsound)}")
-    if dropped or short:
-        before, reasons = partial or PartialBuild(), Counter(dimension_mismatch=sum(len(texts[key]) for key in short))
+    sound = _unit_vectors(read, kept, may_be_skipped=not (has_tags or has_scores))
+    if skipped := {*dropped, *(key for key, rows in kept.items() if len(rows) and key not in sound)}:
+        before, count = partial or PartialBuild(), sum(len(texts[key]) for key in skipped & kept.keys())
         partial = PartialBuild(
-            skipped_participants=tuple(sorted({*before.skipped_participants, *dropped, *short})),
-            chunk_skip_reason_counts=dict(Counter(before.chunk_skip_reason_counts) + reasons),
+            skipped_participants=tuple(sorted({*before.skipped_participants, *skipped})),
+            chunk_skip_reason_counts=Counter(before.chunk_skip_reason_counts) + Counter(dimension_mismatch=count),
         )
     return LoadedArtifact(
         source=source,
-        participants=tuple(kept),
+        participants=tuple(key for key in texts if key not in skipped),
         chunks=tuple(
             Chunk(
                 participant_id=key,
@@ -282,16 +264,38 @@ def load_artifact(
                 tags=None if tags is None else tags[key][ordinal],
                 scores=None if scores is None else scores[key][ordinal],
             )
-            for key in kept
+            for key in sound
             for ordinal, text in enumerate(texts[key])
         ),
-        vectors=np.concatenate(
-            [unit_rows(rows, rows=len(rows), dimension=dimension) for rows in kept.values() if len(rows)]
-        ),
+        vectors=np.concatenate([*sound.values()]),
         chunk_scores_meta=scorer,
         partial=partial,
         warnings=tuple(read.warnings),
     )
+
+
+def _unit_vectors(files: _Files, vectors: Mapping[int, Vectors], *, may_be_skipped: bool) -> dict[int, Vectors]:
+    """Vectors of length 1 of those who have any, cut to the dimension of the settings. Participants with shorter ones
+    are skipped with a warning, if that is allowed and others remain."""
+    embedding, file = files.settings.embedding, f"{files.name}{ArtifactFile.VECTORS}"
+    found = {key: rows for key, rows in vectors.items() if len(rows)}
+    if not found:
+        raise EmbeddingArtifactMismatchError(f"{file} has no chunk with a text and a vector; nothing was imported.")
+    short = [key for key, rows in found.items() if rows.shape[1] < embedding.dimension]
+    may_be_skipped = may_be_skipped and embedding.allow_insufficient_dimension_embeddings and len(short) < len(found)
+    if short and not may_be_skipped:
+        raise EmbeddingDimensionMismatchError(expected=embedding.dimension, actual=found[short[0]].shape[1])
+    for key in short:
+        few = f"participant {key} has {len(found.pop(key))} vectors of less than {embedding.dimension} dimensions"
+        files.warn(ArtifactFile.VECTORS, f"{few}; skipped")
+    unsound = [
+        f"participant {key}, chunk {row}: {FOUND[defect]}"
+        for key, rows in found.items()
+        for row, defect in defects(rows[:, : embedding.dimension])
+    ]
+    if unsound:
+        raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{first_lines(unsound)}")
+    return {key: unit_rows(rows, rows=len(rows), dimension=embedding.dimension) for key, rows in found.items()}
 
 
 def _source(
