@@ -16,7 +16,7 @@ from cli.main import REFUSED
 from cli.options import FILE, Choice, group
 from cli.output import FittingTable, Text, draw, json_option, print_json, print_result, print_text
 from cli.tags import import_command
-from demo.data_set import write_data_set, write_packaged
+from demo.data_set import data_set_files, packaged_files, write_files
 from schemas.errors import Refused
 from schemas.values.base import Listed
 from schemas.values.participants import DataSet, FileProblem, Split, TranscriptVariant
@@ -236,12 +236,12 @@ def demo_data(directory: Path, works: bool, tags: bool, as_json: bool) -> None:
     if works and tags:
         raise click.UsageError("--works and --tags exclude each other: each writes a separate folder.")
     if works or tags:
-        files = write_packaged(directory, "works" if works else "vocabulary")
+        files = packaged_files("works" if works else "vocabulary")
         words = ", ".join(files)
     else:
-        files = write_data_set(directory)
-        words = "142 synthetic interviews"
-    written = {"directory": str(directory), "files": files}
+        files, words = data_set_files(), "142 synthetic interviews"
+    write_files(directory, files)
+    written = {"directory": str(directory), "files": list(files)}
     print_result(written, f"Wrote {words} to {directory}.", as_json=as_json)
 
 

@@ -97,16 +97,9 @@ Do not use this data to say anything about people.
 """
 
 
-def write_data_set(directory: Path) -> list[str]:
-    """Write the 142 labelled participants with their splits, about 2 MB, and return the names of the files. Writing the
-    same again changes nothing. Raises Refused when the folder holds anything else."""
-    files = data_set_files()
-    write_files(directory, files)
-    return list(files)
-
-
 def data_set_files() -> dict[str, bytes]:
-    """Every file by its name relative to the data set, with slashes: the same bytes anywhere."""
+    """The 142 labelled participants with their splits, about 2 MB: files by their names relative to the data set, with
+    slashes, and the same bytes anywhere."""
     said: set[str] = set()
     participants = {number: _make_participant(number, said) for number in PUBLISHED_IDS}
     dev = set(random.Random(f"{SEED}:dev").sample(PUBLISHED_IDS, DEV_SIZE))
@@ -139,9 +132,7 @@ def _label_file(lines: Iterable[str]) -> bytes:
     return ("\n".join([",".join(columns), *lines]) + "\n").encode()
 
 
-def write_packaged(directory: Path, name: str) -> list[str]:
-    """Write the works as markdown files, or the files of the vocabulary, about 25 KB, and return their names. Raises
-    Refused when the folder holds anything else."""
+def packaged_files(name: str) -> dict[str, bytes]:
+    """The works as markdown files, or the files of the vocabulary, about 25 KB."""
     files = sorted((resources.files("demo") / name).iterdir(), key=lambda file: file.name)
-    write_files(directory, {file.name: file.read_bytes() for file in files})
-    return [file.name for file in files]
+    return {file.name: file.read_bytes() for file in files}

@@ -1,10 +1,9 @@
 import hashlib
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from demo.data_set import data_set_files, write_data_set, write_packaged
+from demo.data_set import data_set_files, packaged_files, write_files
 from schemas.errors import Refused
 from stages.participants.daic_woz import parse_data_set
 
@@ -21,8 +20,8 @@ def test_the_default_seed_gives_these_bytes_on_every_machine_and_the_importer_ha
 
 
 def test_writing_twice_changes_nothing(tmp_path: Path) -> None:
-    write_data_set(tmp_path)
-    write_data_set(tmp_path)
+    for _ in range(2):
+        write_files(tmp_path, data_set_files())
     written = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*") if path.is_file()}
     assert {name: path.read_bytes() for name, path in written.items()} == data_set_files()
 
@@ -32,7 +31,7 @@ def test_other_files_are_never_written_over(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         (folder / name).write_bytes(b"mine")
-        for write in (write_data_set, partial(write_packaged, name="works")):
+        for files in (data_set_files(), packaged_files("works")):
             with pytest.raises(Refused, match=f"already holds {name}, which is not of this data set"):
-                write(folder)
+                write_files(folder, files)
         assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, b"mine")]
