@@ -32,13 +32,6 @@ async def known(connection: Connection, data_set: str) -> dict[int, Person]:
     return {one.id: one for one in await rows.find(connection, Person, "participant", order="id", data_set=data_set)}
 
 
-KEEP_SPLIT = """
-INSERT INTO split (data_set, name, csv_hash, ids_hash, participant_ids, made_by) VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (data_set, name) DO UPDATE
-SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, participant_ids = excluded.participant_ids,
-    made_by = excluded.made_by, imported_at = now()
-"""
-
 DATA_SETS = """
 SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
 FROM (SELECT data_set, id FROM participant UNION ALL SELECT data_set, NULL FROM split) AS stored
@@ -48,15 +41,7 @@ GROUP BY data_set ORDER BY data_set
 TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
 
 
-_FIELDS = [*Person.model_fields, "transcript"]
-_COLUMNS = ", ".join(_FIELDS)
-
-KEEP_PARTICIPANT = f"""
-INSERT INTO participant (data_set, {_COLUMNS})
-SELECT $1, {_COLUMNS} FROM jsonb_populate_record(NULL::participant, $2)
-ON CONFLICT (data_set, id) DO UPDATE
-SET imported_at = now(), {", ".join(f"{name} = excluded.{name}" for name in _FIELDS)}
-"""
+_COLUMNS = ", ".join([*Person.model_fields, "transcript"])
 
 PEOPLE = f"SELECT {_COLUMNS} FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])"
 
@@ -66,16 +51,18 @@ async def keep(
 ) -> None:
     """Store participants and splits of a data set, all or nothing. What it had by the same id or name is replaced."""
     async with connection.transaction():
-        await connection.executemany(KEEP_PARTICIPANT, [(data_set, one.model_dump_json()) for one in participants])
+        for one in participants:
+            key, row = {"data_set": data_set, "id": one.id}, one.model_dump(exclude={"id"})
+            await rows.put(connection, "participant", key, **row, imported_at=rows.NOW)
         await keep_splits(connection, data_set, splits)
 
 
 async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Split]) -> None:
-    """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
-    of_set = [
-        (data_set, one.name, one.csv_hash, one.ids_hash, list(one.participant_ids), one.made_by) for one in splits
-    ]
-    await connection.executemany(KEEP_SPLIT, of_set)
+    """Store splits of a data set. One that it had under the same name is replaced."""
+    for one in splits:
+        key = {"data_set": data_set, "name": one.name}
+        row = one.model_dump(include={"csv_hash", "ids_hash", "participant_ids", "made_by"})
+        await rows.put(connection, "split", key, **row, imported_at=rows.NOW)
 
 
 async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, Participant]:
