@@ -20,6 +20,7 @@ from schemas.values.participants import (
     ITEM_SCORES,
     AssessmentMode,
     EvidenceExtractor,
+    KeyedItem,
     PHQ8Item,
     SimilarityStatistics,
 )
@@ -148,7 +149,7 @@ class ChunkScores(FromReplies):
     model_digest: str
     prompt_hash: str
     """Scores of different prompts are not comparable."""
-    scores: dict[PHQ8Item, int | None]
+    scores: dict[KeyedItem, int | None]
     """All eight items, 0..3; None where the chunk does not support any score."""
 
 

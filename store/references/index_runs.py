@@ -186,11 +186,9 @@ SELECT DISTINCT output ->> 'model' AS scorer_model, output ->> 'model_digest' AS
 FROM ({SCORED}) AS s
 """
 
-# Items are stored under their names by the stage, and under their evidence keys in an index.
 STORE = f"""
 WITH scored AS ({SCORED}), stored AS (
-    UPDATE reference_chunk AS k
-    SET scores = (SELECT jsonb_object_agg('PHQ8_' || e.key, e.value) FROM jsonb_each(s.output -> 'scores') AS e)
+    UPDATE reference_chunk AS k SET scores = s.output -> 'scores'
     FROM scored AS s WHERE k.id = s.chunk_id AND k.index_id = $2
     RETURNING k.id
 )
