@@ -13,6 +13,7 @@ from schemas.values.participants import (
     ChunkedTranscript,
     EmbeddedEvidence,
     ExtractedEvidence,
+    PHQ8Item,
     RankedReferences,
     RetrievedReferences,
     ValidatedReferences,
@@ -153,10 +154,6 @@ async def run_assemble(work: Work) -> AssembledPrompt:
     items = None
     if work.claim.mode == AssessmentMode.FEW_SHOT:
         items = (await work.output(ValidatedReferences)).items
-    transcript = await work.transcript()
-    passages = None
-    if work.settings.ragq.score_input == "evidence":
-        passages = passages_of(transcript, (await work.output(ExtractedEvidence)).quotes)
     context_tokens = None
     if items and work.settings.ragq.scorer == "model":
         context_tokens = work.settings.ragq.context_tokens or await work.reported_context(
@@ -164,13 +161,20 @@ async def run_assemble(work: Work) -> AssembledPrompt:
         )
         work.read["context_tokens"] = context_tokens
     return assemble_prompt(
-        transcript,
+        await work.transcript(),
         items,
         await work.chunk_texts(items or {}),
-        passages=passages,
+        passages=await _passages(work),
         settings=work.settings,
         context_tokens=context_tokens,
     )
+
+
+async def _passages(work: Work) -> dict[PHQ8Item, str] | None:
+    """What the prompt shows of the transcript; None where it shows all."""
+    if work.settings.ragq.score_input != "evidence":
+        return None
+    return passages_of(await work.transcript(), (await work.output(ExtractedEvidence)).quotes)
 
 
 async def run_score(work: Work) -> ParticipantScores:
@@ -190,10 +194,9 @@ async def run_score(work: Work) -> ParticipantScores:
             left_out=left_out,
             settings=settings,
         )
-    passages = None
-    if settings.ragq.score_input == "evidence":
-        passages = passages_of(await work.transcript(), extracted.quotes)
-    return await score_participant(prompt, extracted=extracted, chat=work.chat, settings=settings, passages=passages)
+    return await score_participant(
+        prompt, extracted=extracted, chat=work.chat, settings=settings, passages=await _passages(work)
+    )
 
 
 async def index_chunk(work: Work) -> ChunkedTranscript:

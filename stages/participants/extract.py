@@ -21,7 +21,7 @@ from stages.participants.score_reply import match_keys
 from stages.participants.transcripts import PARTICIPANT, refuse_blank, utterances_of
 from stages.ports import ChatModel, Embedder
 from stages.replies.asking import ask_until_usable, messages_of
-from stages.replies.parsing import closed_object, parse_reply
+from stages.replies.parsing import closed_object, parse_reply, straighten_smart_quotes
 from stages.texts.characters import DATA_RULE, fenced
 from stages.vectors import similarities
 
@@ -138,7 +138,6 @@ def _trimmed_and_distinct(quotes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for quote in quotes if (text := quote.strip())))
 
 
-_ASCII_QUOTES = str.maketrans(dict.fromkeys("“”„‟", '"') | dict.fromkeys("‘’‚‛", "'") | {"\u00a0": " "})
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\ufeff"))
 _TAG = re.compile(r"<[^<>\n]*>")
 
@@ -168,7 +167,7 @@ def normalise(text: str) -> str:
     >>> normalise("I’m <laughter> FINE,\\n really")
     "i'm fine, really"
     """
-    plain = unicodedata.normalize("NFKC", text).translate(_ASCII_QUOTES).translate(_INVISIBLE)
+    plain = straighten_smart_quotes(unicodedata.normalize("NFKC", text)).translate(_INVISIBLE)
     return " ".join(_TAG.sub(" ", plain).split()).lower()
 
 
