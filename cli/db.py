@@ -141,7 +141,7 @@ async def _refuse(connection: Connection, replace: bool) -> None:
     revision, found = await _content(connection)
     if revision is None:
         return
-    if await workers.seen(connection, within_s=_WORKERS_SEEN_SECONDS):
+    if await workers.live(connection, within_s=_WORKERS_SEEN_SECONDS):
         raise StackError("Workers use the database. `ragq down` and `ragq up --no-workers`, then restore.")
     if found and not replace:
         raise StackError(

@@ -92,7 +92,7 @@ async def _check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
             migrations = Check.OK if await migrate.is_newest_revision(connection) else Check.OTHER_REVISION
             try:
-                seen = Check.OK if await workers.seen(connection) else Check.NONE
+                seen = Check.OK if await workers.live(connection) else Check.NONE
             except asyncpg.UndefinedTableError:
                 seen = Check.NONE
     except DATABASE_ERRORS:

@@ -218,7 +218,7 @@ async def queue_figures(connection: Connection) -> dict[tuple[str, ...], float]:
     """The queue as it is now, by what is counted and its labels. By queue the stages that are `due`, and the
     `oldest_seconds` that one has been so; `jobs` by kind and state; `leases` that are `held`, and those `expired` that
     the reaper has not taken back; `workers` that run."""
-    found: dict[tuple[str, ...], float] = {("workers",): await workers.seen(connection)}
+    found: dict[tuple[str, ...], float] = {("workers",): len(await workers.live(connection))}
     for row in await connection.fetch(QUEUES):
         found |= {(what, row["queue"]): row[what] for what in ("due", "oldest_seconds")}
     for row in await connection.fetch("SELECT kind, status, count(*) AS jobs FROM job GROUP BY kind, status"):

@@ -39,15 +39,12 @@ SELECT pid, silent_s FROM (
 ) AS last WHERE silent_s > $2 ORDER BY pid
 """
 
-SEEN = "SELECT count(*) FROM worker WHERE seen_at > now() - $1 * interval '1 second'"
-
-
 SEEN_WITHIN_SECONDS = 10.0
 """A worker that runs has a heartbeat younger than this."""
 
 
 class LiveWorker(Value):
-    """A worker process with a heartbeat in the last ten seconds."""
+    """A worker process with a heartbeat in the last ten seconds, or as many as are asked for."""
 
     host: str = Field(examples=["node1"])
     pid: int = Field(examples=[4242])
@@ -75,21 +72,15 @@ async def enroll(
     await connection.execute(ENROLL, *known, json.dumps(dict(servers)), concurrency, broker)
 
 
-async def live(connection: Connection) -> list[LiveWorker]:
-    """The workers that run, oldest first."""
-    return [LiveWorker(**row) for row in await connection.fetch(LIVE, SEEN_WITHIN_SECONDS)]
+async def live(connection: Connection, *, within_s: float = SEEN_WITHIN_SECONDS) -> list[LiveWorker]:
+    """The workers with a heartbeat younger than so many seconds, oldest first."""
+    return [LiveWorker(**row) for row in await connection.fetch(LIVE, within_s)]
 
 
 async def capacities(connection: Connection, broker: str) -> list[tuple[list[str], int]]:
     """The stages of each worker that runs on a broker, and how many it runs at a time; 0 where another process counts
     it."""
-    rows = await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)
-    return [(row["stages"], row["concurrency"]) for row in rows]
-
-
-async def seen(connection: Connection, *, within_s: float = SEEN_WITHIN_SECONDS) -> int:
-    """How many workers have a heartbeat younger than `within_s` seconds."""
-    return int(await connection.fetchval(SEEN, within_s))
+    return [tuple(row) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
 
 
 async def silent(connection: Connection, *, host: str, for_s: float) -> list[tuple[int, float]]:

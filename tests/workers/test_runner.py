@@ -292,7 +292,7 @@ async def test_a_worker_is_seen_every_second_however_long_its_leases_are(
     await enroll(connection, "extract")
     for _ in range(2):
         await connection.execute("UPDATE worker SET seen_at = now() - interval '1 hour'")
-        await until(lambda: workers.seen(connection, within_s=10), timeout_s=15)
+        await until(lambda: workers.live(connection), timeout_s=15)
 
 
 @pytest.fixture
