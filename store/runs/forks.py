@@ -8,6 +8,7 @@ from pydantic import Field
 
 from schemas.statuses import AttemptOutcome
 from schemas.values.base import Value
+from store import rows
 from store.database import Connection
 from store.runs import jobs
 from store.runs.chain import COPIED, Link
@@ -63,15 +64,6 @@ INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
 SELECT n.attempt_id, u.ordinal, u.call_id, u.purpose, true
 FROM unnest($1::bigint[], $2::bigint[]) AS n (attempt_id, source_id)
 JOIN llm_call_use AS u ON u.attempt_id = n.source_id
-"""
-
-COPIED_STAGES = """
-UPDATE stage_run SET status = 'done', fence = 1, attempts = 1, enq_at = NULL
-WHERE job_id = ANY($1::bigint[]) AND stage = ANY($2::text[])
-"""
-
-FIRST_OWN_STAGE = """
-UPDATE stage_run SET status = 'ready', enq_at = now() WHERE job_id = ANY($1::bigint[]) AND stage = $2
 """
 
 # What is copied was computed by these models: a stage of the fork finds another one of the name changed.
@@ -175,8 +167,9 @@ async def store(
         for statement in (VECTORS, CALLS):
             await connection.execute(statement, attempt_ids, columns[1])
         stages = {source.stage for attempts in kept.values() for source in attempts}
-        await connection.execute(COPIED_STAGES, job_ids, list(stages))
-    await connection.execute(FIRST_OWN_STAGE, job_ids, stage)
+        copied = {"job_id": job_ids, "stage": list(stages)}
+        await rows.update(connection, "stage_run", copied, status="done", fence=1, attempts=1, enq_at=None)
+    await rows.update(connection, "stage_run", {"job_id": job_ids, "stage": stage}, status="ready", enq_at=rows.NOW)
     await connection.execute(MODELS, run_id, parent_id)
     return job_ids
 

@@ -11,6 +11,7 @@ from schemas.values.base import Listed, Value
 from schemas.values.requests import RunsWanted
 from schemas.values.scoring import ModeSummary
 from stages.reports.words import notices
+from store import rows
 from store.database import Connection
 from store.runs.jobs import OPEN_JOBS
 
@@ -110,7 +111,7 @@ async def listed(connection: Connection, wanted: RunsWanted) -> Listed[RunOvervi
 
 async def ids(connection: Connection) -> list[int]:
     """The numbers of all runs, ascending."""
-    return [row["id"] for row in await connection.fetch("SELECT id FROM run ORDER BY id")]
+    return await rows.values(connection, "run", "id", order="id")
 
 
 async def get(connection: Connection, run_id: int) -> RunOverview:
