@@ -56,21 +56,17 @@ def redis_client(redis_url: str) -> "redis.Redis":
     )
 
 
-def redis_answers(redis_url: str) -> bool:
-    """PING comes back; a server that still loads its append-only file is not ready."""
-    import redis
-
-    try:
-        with redis_client(redis_url) as client:
-            return bool(client.ping())
-    except redis.RedisError:
-        return False
-
-
 def broker_answers(broker_url: str) -> bool:
-    """PING comes back from Redis or Valkey; RabbitMQ accepts user and virtual host."""
+    """PING comes back from Redis or Valkey, which are not ready as long as they load their append-only file; RabbitMQ
+    accepts user and virtual host."""
     if broker_url.startswith("redis"):
-        return redis_answers(broker_url)
+        import redis
+
+        try:
+            with redis_client(broker_url) as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
     from kombu import Connection
     from kombu.exceptions import KombuError
 

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from stack import servers
 from stack.logs import last_lines
-from stack.probes import postgres_answers, redis_answers
+from stack.probes import broker_answers, postgres_answers
 from stack.supervision import STOP_TIMEOUT_S, kill_tree
 
 _START_S = 60.0
@@ -75,4 +75,4 @@ class ValkeyServer(Started, servers.ValkeyServer):
     """A Valkey."""
 
     def answers(self) -> bool:
-        return redis_answers(self.url)
+        return broker_answers(self.url)

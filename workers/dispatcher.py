@@ -155,18 +155,14 @@ async def elected(database: Database, cluster: str) -> AsyncIterator[Connection 
     )
     try:
         await connection.execute(SETTINGS)
-        yield connection if await _takes(connection, cluster) else None
+        is_taken = False
+        with suppress(TimeoutError, asyncpg.LockNotAvailableError):
+            await connection.execute(TAKE, cluster)
+            await connection.execute("SET lock_timeout = DEFAULT")
+            is_taken = True
+        yield connection if is_taken else None
     finally:
         connection.terminate()
-
-
-async def _takes(connection: Connection, cluster: str) -> bool:
-    try:
-        await connection.execute(TAKE, cluster)
-    except (TimeoutError, asyncpg.LockNotAvailableError):
-        return False
-    await connection.execute("SET lock_timeout = DEFAULT")
-    return True
 
 
 class BrokerLostError(Exception):
@@ -295,7 +291,7 @@ class Dispatcher:
                 for flow, queued in self._queued.items()
             },
             left,
-            is_held=_others_wait(depths),
+            is_held=any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL),
         )
         if not chosen:
             return 0
@@ -351,7 +347,3 @@ def _usual_priority(of: FlowKind) -> int:
     if of.kind in INDEXING:
         return BACKGROUND
     return FIRST if of.priority is Priority.INTERACTIVE else NORMAL
-
-
-def _others_wait(depths: Depths) -> bool:
-    return any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL)

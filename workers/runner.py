@@ -109,12 +109,16 @@ class StageRunner:
             claim = await self._claim(stage, job_id, interrupted_below=self._last_chance)
             if claim is not None:
                 return await self._hold(claim)
-        if await self._has_one_chance_left(stage, job_id):
+        found = await self._database.ask(stages.look, job_id, stage)
+        if found is not None and found.status is StageStatus.READY and found.interruptions >= self._last_chance:
             async with self._lock.writer:
                 claim = await self._claim(stage, job_id)
                 if claim is not None:
                     return await self._hold(claim)
-        return await self._forward(stage, job_id, is_redelivered)
+        next_stage = await self._database.ask(
+            stages.forward, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
+        )
+        return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
     async def _hold(self, claim: Claim) -> Outcome:
         crash_point("after_claim", claim.stage, claim.attempt)
@@ -152,28 +156,14 @@ class StageRunner:
 
         async def claim(connection: Connection) -> Claim | None:
             taken = await take(connection)
-            if taken is None and await self._is_lost(connection, job_id, stage):
-                await stages.expire(connection, max_interruptions=self._max_interruptions, job_id=job_id)
-                taken = await take(connection)
+            if taken is None and self._database.reachable_for_s >= self._lease_s:
+                found = await stages.look(connection, job_id, stage)
+                if found is not None and found.is_expired:
+                    await stages.expire(connection, max_interruptions=self._max_interruptions, job_id=job_id)
+                    taken = await take(connection)
             return taken
 
         return await self._database.with_retry(claim)
-
-    async def _is_lost(self, connection: Connection, job_id: int, stage: str) -> bool:
-        if self._database.reachable_for_s < self._lease_s:
-            return False
-        found = await stages.look(connection, job_id, stage)
-        return found is not None and found.is_expired
-
-    async def _has_one_chance_left(self, stage: str, job_id: int) -> bool:
-        found = await self._database.ask(stages.look, job_id, stage)
-        return found is not None and found.status is StageStatus.READY and found.interruptions >= self._last_chance
-
-    async def _forward(self, stage: str, job_id: int, is_redelivered: bool) -> Outcome:
-        next_stage = await self._database.ask(
-            stages.forward, job_id, stage, redelivered=is_redelivered, grace_s=self._grace_s
-        )
-        return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
     async def _carry_out(self, claim: Claim, in_queues: Waited) -> Outcome:
         function = self._functions[claim.kind, claim.mode, claim.stage]

@@ -152,13 +152,14 @@ class QueueDepths:
 
     def read(self, queues: Collection[str]) -> Depths:
         """What the broker holds now. Raises one of BROKER_ERRORS when it cannot be reached."""
-        return self._of_any(queues) if self._redis is None else _of_redis(self._redis, queues)
-
-    def close(self) -> None:
+        lists = [(queue, priority) for queue in queues for priority in PRIORITIES]
         if self._redis is not None:
-            self._redis.close()
-
-    def _of_any(self, queues: Collection[str]) -> Depths:
+            with self._redis.pipeline(transaction=False) as pipeline:
+                for queue, priority in lists:
+                    pipeline.llen(f"{KEY_PREFIX}{list_of(queue, priority)}")
+                lengths = pipeline.execute()
+            waiting = dict(zip(lists, lengths, strict=True))
+            return Depths(waiting, {queue: sum(waiting[queue, one] for one in PRIORITIES) for queue in queues})
         with self._app.connection_for_read(connect_timeout=_TIMEOUT_S) as connection:
             try:
                 channel = connection.channel()
@@ -166,18 +167,11 @@ class QueueDepths:
             except (*connection.connection_errors, *connection.channel_errors) as error:
                 raise OperationalError(type(error).__name__) from error
         in_queue = {queue: int(found.message_count) for queue, found in declared.items()}  # type: ignore[union-attr]
-        return Depths({(queue, p): count for queue, count in in_queue.items() for p in PRIORITIES}, in_queue)
+        return Depths({(queue, priority): in_queue[queue] for queue, priority in lists}, in_queue)
 
-
-def _of_redis(client: "redis.Redis", queues: Collection[str]) -> Depths:
-    lists = [(queue, priority) for queue in queues for priority in PRIORITIES]
-    with client.pipeline(transaction=False) as pipeline:
-        for queue, priority in lists:
-            pipeline.llen(f"{KEY_PREFIX}{list_of(queue, priority)}")
-        lengths = pipeline.execute()
-    waiting = dict(zip(lists, lengths, strict=True))
-    in_queue = {queue: sum(waiting[queue, priority] for priority in PRIORITIES) for queue in queues}
-    return Depths(waiting, in_queue)
+    def close(self) -> None:
+        if self._redis is not None:
+            self._redis.close()
 
 
 #: Messages for each stage that may run, so that no worker waits until its queue is filled again.

@@ -299,6 +299,7 @@ class Changes:
         self._listening = None
 
     async def _listen_on_one_connection(self) -> None:
+        """Until the connection is lost, or there is no subscription."""
         connection = await self._connect()
         lost = asyncio.Event()
         try:
@@ -308,18 +309,14 @@ class Changes:
             await connection.add_listener(answer_pieces.CHANNEL, self._hear_answer)
             for subscription in self._subscriptions:
                 subscription.woken.set()
-            await self._renew_listening(connection, lost)
+            while not lost.is_set() and self._subscriptions:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_RENEWED_EVERY_SECONDS):
+                        await lost.wait()
+                if not lost.is_set():
+                    await connection.execute(LISTEN_ON)
         finally:
             connection.terminate()
-
-    async def _renew_listening(self, connection: asyncpg.Connection, lost: asyncio.Event) -> None:
-        """Until the connection is lost, or there is no subscription."""
-        while not lost.is_set() and self._subscriptions:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_RENEWED_EVERY_SECONDS):
-                    await lost.wait()
-            if not lost.is_set():
-                await connection.execute(LISTEN_ON)
 
     def _hear(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
         changed = json.loads(payload)
