@@ -62,8 +62,7 @@ def read_directory(
 ) -> DataSet:
     """Read the data set in a folder; `transcripts` is the folder with the interviews, relative to it, whose name names
     their variant. Participants are the sub-folders named `<id>_P`; what else is there is printed on stderr. Raises
-    ProblemsFound with the problems of all files when there is any, and Refused when the folder does not exist.
-    """
+    ProblemsFound with the problems of all files."""
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
     folder = directory / transcripts

@@ -49,8 +49,8 @@ Turn = tuple[str, str]
 
 class Conversation:
     """The utterances of one interview with a person whose work, people, places and pastimes are constant in it. Each
-    method returns the next turns; the caller orders them. `said` holds every longer utterance of the data set so far
-    and is added to, so that interviews differ."""
+    method returns the next turns. `said` holds every longer utterance of the data set so far, so that interviews
+    differ."""
 
     def __init__(self, tags: Sequence[str], rng: random.Random, said: set[str]) -> None:
         self._tags, self._rng, self._said = tags, rng, said
@@ -177,9 +177,9 @@ LOW_FROM = 10
 
 
 def hold_interview(scores: Mapping[PHQ8Item, int], *, rng: random.Random, said: set[str]) -> list[Turn]:
-    """The turns of an interview that agrees with the scores. A score of 0 is denied or does not come up. Any other is
-    said with a frequency that means it, or is implied without one, or does not come up. `said` is what earlier
-    participants said; it is added to."""
+    """The turns of an interview that agrees with the scores: a score of 0 is denied or does not come up; any other is
+    said with a frequency that means it, or is implied without one, or does not come up. `said` grows by what is said.
+    """
     tags = read("delivery")["heavy_tags" if sum(scores.values()) >= LOW_FROM else "light_tags"]
     talk = Conversation(tags, rng, said)
     manners = {item: draw_manner(score, rng) for item, score in scores.items()}

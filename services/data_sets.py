@@ -66,11 +66,8 @@ class ImportedParticipants(Value):
 async def import_participants(
     connection: Connection, name: str, data_set: DataSet, *, with_splits: bool = True, replace_stored: bool = False
 ) -> ImportedParticipants:
-    """Add participants and splits to the data set of a name, all or nothing.
-
-    What is stored and not in the import stays, labels included. Raises Refused, with everything that is stored
-    otherwise, unless it may be replaced. No split is imported without `with_splits`.
-    """
+    """Add participants and splits to the data set of a name, all or nothing; what is stored and not in the import
+    stays, labels included. Raises Refused, with everything that is stored otherwise, unless it may be replaced."""
     _refuse_name(name)
     people, labels = data_set.participants, data_set.labels
     splits = [*data_set.splits.values()] if with_splits else []
@@ -228,9 +225,9 @@ async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> t
 async def make_splits(
     connection: Connection, data_set: str, splits: Sequence[Split], *, replace_stored: bool = False
 ) -> list[str]:
-    """Store splits of a data set, all or none. The names of those that were stored with other participants before.
-    Raises Refused for participants that are not stored, for splits that overlap and may not, and for splits that are
-    stored with other participants, unless they may be replaced."""
+    """Store splits of a data set, all or none. The names of those that were stored with other participants before,
+    which is refused unless they may be replaced, as are participants that are not stored, and splits that overlap and
+    may not."""
     async with connection.transaction():
         people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
         members = {number for split in splits for number in split.participant_ids}

@@ -69,16 +69,13 @@ async def fitting_index(
     transcripts: Mapping[TranscriptVariant, int],
     named: str | None = None,
 ) -> StoredIndex:
-    """The index that fits the settings, the stored split and the transcripts, and has the tags and the chunk scores
-    that the settings ask for: of a data set the one that EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its
-    name or its split, whatever its data set.
+    """The index that fits the settings, the stored split and the transcripts: of a data set the one that
+    EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its name or its split, whatever its data set.
 
     EMBEDDING_EMBEDDINGS_FILE may leave out the split and the variant, and a published split in it that the data set has
     not is not looked for. `transcripts` counts those that are assessed by variant. Of several that fit, those of the
-    same variant and of the whole name come first.
-
-    Raises Refused when no index has the name or indexes of several names or splits fit, and
-    EmbeddingArtifactMismatchError, with every difference, when none fits.
+    same variant and of the whole name come first. Raises Refused when no index has the name or indexes of several names
+    or splits fit, and EmbeddingArtifactMismatchError, with every difference, when none fits.
     """
     stored = await references.current(connection)
     splits = await stored_splits(connection)
@@ -238,13 +235,10 @@ async def import_artifact(
     name: str,
     data_set: str | None = None,
 ) -> tuple[StoredIndex, list[str]]:
-    """Check the files of an index against the stored splits, and store it as the current one of its name and identity
-    in one transaction. With it is what is worth saying about it.
-
-    Without a data set it is the only one that is stored. The variant of the transcripts is the one in the name of the
-    index, and so is the split of files that do not name theirs. Raises what `load_artifact` and `find_data_set` raise,
-    and Refused for a name that names another split than the files; nothing is stored then.
-    """
+    """Check the files of an index against the stored splits, and store it as the current one of its name and identity.
+    With it is what is worth saying about it. The variant of the transcripts is the one in its name, and so is the split
+    of files that do not name theirs. Raises what `load_artifact` and `find_data_set` raise, and Refused for a name that
+    names another split than the files."""
     data_set, named = await find_data_set(connection, data_set), named_parts(name)
     stored = await splits_of(connection, data_set)
     artifact = load_artifact(

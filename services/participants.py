@@ -29,12 +29,9 @@ from store.runs.runs import NewJob, NewRun
 
 
 async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
-    """The run for a request: one job per participant and mode, participants in the order asked for.
-
-    Raises Refused for an unknown split or participant, a missing transcript, evidence of the wrong shape, or a
-    reference index with people of the submitted split; and EmbeddingArtifactMismatchError when that index was built
-    with other settings or from another variant of the transcripts.
-    """
+    """The run for a request: one job per participant and mode, participants in the order asked for. Raises Refused for
+    what the request names and is not stored, evidence of the wrong shape, and an index with people of the submitted
+    split; and EmbeddingArtifactMismatchError for an index that does not fit."""
     if request.references is not None and AssessmentMode.FEW_SHOT not in request.modes:
         raise Refused("Zero-shot jobs search no references: leave --references out, or submit few-shot jobs too.")
     data_set, split, everybody = await _participants(connection, request)
@@ -147,9 +144,8 @@ def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -
 def _overlap(
     index: StoredIndex, indexed: Collection[int], both: Sequence[int], split: str | None, *, is_allowed: bool
 ) -> dict[str, Any]:
-    """Part of the run's request: who of the index is assessed; empty without anybody. Raises Refused, with who and the
-    remedies, unless that is allowed, and when the index holds nobody else: every prompt would be without references
-    then."""
+    """Part of the run's request: who of the index is assessed. Raises Refused unless that is allowed, and when the
+    index holds nobody else: every prompt would be without references then."""
     if not both:
         return {}
     is_whole = len(both) == len(indexed)
@@ -201,13 +197,9 @@ async def _plan_search(
     """Part of the inputs of every few-shot job, and part of the run's request: what its readers have to know of the
     index.
 
-    It is the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or that the request does, without anybody
-    `excluded`: the whole split, also beyond its limit, or without a split the participants that were named; ids
-    ascending. `variants` are those of the transcripts that are assessed.
-
-    Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
-    when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
-    built with other settings or lacks what the settings ask for.
+    `excluded` are all of the split, also beyond its limit, or those that were named; `variants` those of the
+    transcripts. Raises as `fitting_index` does, and Refused when the index has people of the split and that is not
+    allowed, or nobody of it has scores to be shown.
     """
     named = request.references
     index = await fitting_index(connection, settings, data_set=data_set, transcripts=variants, named=named)

@@ -34,12 +34,10 @@ async def build_references(
 ) -> Submitted:
     """Submit the run that builds the reference index of a training split, published or of a user's own.
 
-    Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
     A run whose index was replaced is not continued: another one is stored. With `allow_partial`, also for a run that
-    exists, participants whose jobs fail are left out of the index.
-
-    Raises Refused for a published split that is for testing, for one that is not stored, for participants without
-    transcript, and for transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names.
+    exists, participants whose jobs fail are left out of the index. Raises Refused for a split that is for testing or
+    not stored, and for transcripts that are missing, of several variants, or of another than EMBEDDING_EMBEDDINGS_FILE
+    names.
     """
     planned = await database.once(plan_references, split, settings, allow_partial)
     submitted = await submit_run(database, planned, always_new=always_new)
@@ -147,11 +145,9 @@ async def plan_chunk_scores(
     allow_same_model: bool = False,
     limit: int | None = None,
 ) -> NewRun:
-    """The run that scores the chunks of the index of a name.
-
-    With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
-    and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
-    """
+    """The run that scores the chunks of the index of a name; with `limit` only the first so many, which are never
+    published. Raises Refused for an unknown index, and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is
+    allowed."""
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
     index = await current_index(connection, index_name(name))

@@ -25,13 +25,9 @@ def seen_tokens(whole: Sequence[int], limit: int | None) -> list[int]:
 
 
 def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Vectors:
-    """The rows, cut to `dimension` and then normalised, so that a cut vector has length 1 too.
-
-    A row that has length 1 but for rounding in float32 is left as it is: a stored vector keeps its bits.
-
-    Without `dimension` nothing is cut. Raises EmbeddingValidationError when there are not `rows` rows, or one of them
-    has NaN, an infinity or only zeros (up to 1e-8), and EmbeddingDimensionMismatchError when the rows are shorter than
-    `dimension`.
+    """The rows, cut to `dimension` if there is one, and then normalised, so that a cut vector has length 1 too. A row
+    that has length 1 but for rounding in float32 keeps its bits. Raises EmbeddingValidationError for another number of
+    rows, and for NaN, infinities and rows of zeros (up to 1e-8), and EmbeddingDimensionMismatchError for shorter rows.
     """
     if matrix.ndim != 2 or len(matrix) != rows:
         raise EmbeddingValidationError(
@@ -84,12 +80,9 @@ def defects(matrix: NDArray[np.floating]) -> Iterator[tuple[int, FailureCategory
 
 
 def similarities(unit_rows: Vectors, unit_query: NDArray[np.float32]) -> NDArray[np.float64]:
-    """(1 + cosine) / 2 of each row with the query, all of length 1.
-
-    1 is the same direction, 0.5 a right angle, 0 the opposite; results are clipped to 0..1. The database's search is
-    tested against this function. Raises EmbeddingDimensionMismatchError when the query has another length than the
-    rows, EmbeddingValidationError when a cosine is not finite.
-    """
+    """(1 + cosine) / 2 of each row with the query, all of length 1, clipped to 0..1. The database's search is tested
+    against this function. Raises EmbeddingDimensionMismatchError for a query of another length, and
+    EmbeddingValidationError for a cosine that is not finite."""
     if unit_query.shape != unit_rows.shape[1:]:
         raise EmbeddingDimensionMismatchError(expected=unit_rows.shape[1], actual=unit_query.shape[-1])
     cosines = unit_rows.astype(np.float64) @ unit_query.astype(np.float64)

@@ -216,12 +216,11 @@ def load_artifact(
 ) -> LoadedArtifact:
     """The index in these files, named `name` and their suffix; vectors and texts are required.
 
-    It is compared with `splits`, those that are stored, by name; `default_split` is that of files that name none.
-    Tags and chunk scores are read only if the settings need them. All mismatches, with the settings and within the
-    files, are raised in one EmbeddingArtifactMismatchError. Without tags and scores, a participant whose texts and
-    vectors differ in number is skipped with a warning. Then EmbeddingDimensionMismatchError is raised for vectors
-    shorter than the setting, unless they may be skipped and others remain, and EmbeddingValidationError for vectors
-    with NaN, an infinity or only zeros.
+    It is compared with `splits`, those that are stored, by name; `default_split` is that of files that name none. All
+    mismatches, with the settings and within the files, are raised in one EmbeddingArtifactMismatchError. Without tags
+    and scores, a participant whose texts and vectors differ in number is skipped with a warning. Then
+    EmbeddingDimensionMismatchError is raised for short vectors, and EmbeddingValidationError for NaN, infinities and
+    zeros.
     """
     read = _Files(files, name, settings)
     texts, vectors = read.lists(ArtifactFile.TEXTS, _text_wrong), _read_vectors(read)
@@ -301,12 +300,9 @@ def _unit_vectors(files: _Files, vectors: Mapping[int, Vectors], *, may_be_skipp
 def _source(
     files: _Files, listed: Iterable[int], splits: Mapping[str, Split], default_split: str, variant: TranscriptVariant
 ) -> IndexSource:
-    """What an artifact is built from; every difference is added to what is wrong with `files`.
-
-    Fields that the description lacks are taken from the settings without a comparison. Participants are compared by the
-    hash over their ids. For an older artifact without it, the hash of the split's file is compared, and if that
-    differs, the ids in `listed`. Another file with the same participants is only a warning.
-    """
+    """What an artifact is built from; every difference is added to what is wrong with `files`. Participants are
+    compared by the hash over their ids. For an older artifact without it, the hash of the split's file is compared, and
+    if that differs, the ids in `listed`. Another file with the same participants is only a warning."""
     meta, settings = ArtifactFile.META, files.settings
     assumed = IndexSource(
         **settings.embedding.model_dump(include=BUILT_WITH),
@@ -390,9 +386,9 @@ _UNREADABLE: Final = (ValueError, EOFError, OSError, RuntimeError, MemoryError, 
 
 
 def _read_vectors(files: _Files) -> dict[int, Vectors]:
-    """The arrays as written, ids ascending. Arrays with other names are ignored. An array of pickled objects, an array
-    of numbers that are not exact in float32, and a file that is not an intact `.npz` are problems, and so is one that
-    unpacks to more than 16 MB and 20 times its size."""
+    """The arrays as written, ids ascending; those of other names are ignored. Arrays that are not exact in float32, and
+    a file that is not an intact `.npz` without pickles, or unpacks to more than 16 MB and 20 times its size, are
+    problems."""
     try:
         arrays = _arrays(files.contents[ArtifactFile.VECTORS])
     except _UNREADABLE as error:

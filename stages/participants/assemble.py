@@ -42,15 +42,9 @@ _SENTINEL: Final = "No valid evidence found"
 def reference_block(
     items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str], *, prompt_format: PromptFormat
 ) -> str:
-    """All references of all items in one block.
-
-    An entry is `(PHQ8_Sleep Score: 2)` and, on the next line, the unchanged chunk. Entries are in the order of the
-    questionnaire, within an item in the order given, with a blank line before, between and after them. References
-    without a score are omitted. Without entries the block is an empty string in the format `xml`, and a sentence
-    between the tags in the others.
-
-    Raises DomainError when a chunk's text differs from the one that was retrieved.
-    """
+    """All references of all items in one block. An entry is `(PHQ8_Sleep Score: 2)` and, on the next line, the
+    unchanged chunk, with a blank line before, between and after entries. References without a score are omitted.
+    Without entries the block is an empty string in the format `xml`, and a sentence between the tags in the others."""
     # The notebook of the paper repeated the opening tag.
     close = _OPEN if prompt_format == "notebook" else _CLOSE
     if entries := [entry(item, one, chunk_texts) for item in PHQ8Item for one in shown(items.get(item, ()))]:
@@ -81,14 +75,10 @@ def assemble_prompt(
     settings: RunSettings,
     context_tokens: int | None = None,
 ) -> AssembledPrompt:
-    """The prompt about one participant, zero-shot if `references` is None.
-
-    It shows the transcript; if `passages` is not None, only those, by item. With `context_tokens`, prompt and reply fit
-    into so many as long as the transcript does: the references of least similarity are left out.
-    In the format `xml` a prompt without any reference is a zero-shot prompt. Texts are by chunk id. Raises
-    EmptyTranscriptError for a blank transcript and DomainError when a chunk's text differs from the one that was
-    retrieved.
-    """
+    """The prompt about one participant, zero-shot if `references` is None. It shows the transcript; if `passages` is
+    not None, only those, by item. With `context_tokens`, prompt and reply fit into so many as long as the transcript
+    does: the references of least similarity are left out. Raises EmptyTranscriptError, and DomainError when a chunk's
+    text differs from the one that was retrieved."""
     refuse_blank(transcript)
 
     def messages_with(block: str) -> tuple[Message, ...]:

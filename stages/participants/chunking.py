@@ -20,12 +20,9 @@ from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 
 def chunk_transcript(text: str, embedding: EmbeddingSettings) -> tuple[str, ...]:
-    """The windows of `chunk_size` lines, each `chunk_step` lines after the one before, in order.
-
-    Blank lines at the end do not count. Remaining lines get a last window that ends with the text, unless a window with
-    the same text exists. Windows with fewer than `min_evidence_chars` characters, not counting white space around them,
-    are dropped. Raises ValueError for windows that would skip lines.
-    """
+    """The windows of `chunk_size` lines, each `chunk_step` lines after the one before. Blank lines at the end do not
+    count. Remaining lines get a last window that ends with the text, unless a window with the same text exists. Windows
+    with fewer than `min_evidence_chars` characters, not counting white space around them, are dropped."""
     size, step = embedding.chunk_size, embedding.chunk_step
     lines = text.split("\n")
     while lines and not lines[-1].strip():

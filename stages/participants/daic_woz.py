@@ -121,13 +121,9 @@ def parse_data_set(
     patch_missing_items: bool = False,
     variant: TranscriptVariant = TranscriptVariant.UNKNOWN,
 ) -> Parsed[DataSet]:
-    """Read every file of the layout; names are relative to the data set, with slashes. Other names are ignored.
-
-    `variant` is that of the transcripts. Each kind of file may be absent, and no number of rows is required. The
-    problems of all files are reported together. If every file is valid by itself, the files are compared: no
-    participant is in two AVEC splits or in two paper splits, paper participants have item labels, the two test files
-    agree on gender, and participants of a split other than test have a transcript (if there are transcripts at all).
-    """
+    """Read every file of the layout, each of which may be absent; names are relative to the data set, with slashes, and
+    others are ignored. `variant` is that of the transcripts. The problems of all files are reported together. If every
+    file is valid by itself, the files are compared."""
     transcripts = {
         int(match[1]): parse_transcript(data, file=file, participant_id=int(match[1]), variant=variant)
         for file, data in files.items()

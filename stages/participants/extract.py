@@ -35,11 +35,8 @@ async def extract_by_similarity(transcript: str, *, embedder: Embedder, settings
     """Quote, per item, so many utterances of the participant whose similarity to the item reaches the threshold.
 
     The similarity of an utterance to an item, (1 + cosine) / 2, is that to the nearest description of the item. The
-    most similar utterances are quoted, of equal ones the earlier, in the order of the transcript; repeated utterances
-    count once. All texts are embedded in one call; quotes stay as they were said.
-
-    Raises EmptyTranscriptError for a blank transcript, TranscriptError when no line is the participant's, and what
-    `embed_spoken` raises.
+    most similar are quoted as they were said, of equal ones the earlier, in the order of the transcript. Raises
+    EmptyTranscriptError, TranscriptError when no line is the participant's, and what `embed_spoken` raises.
     """
     refuse_blank(transcript)
     utterances = utterances_of(PARTICIPANT, transcript)
@@ -184,13 +181,10 @@ _FORM = "one JSON object with all eight keys, each with a list of quotes"
 
 
 async def extract_evidence(transcript: str, *, chat: ChatModel, settings: RunSettings) -> ExtractedEvidence:
-    """Ask the model for the quotes of all items, and keep those that the grounding check finds.
-
-    A reply that cannot be used is asked for again, and never becomes empty evidence. Raises EmptyTranscriptError for a
-    blank transcript, before any call; after the last re-ask LLMResponseParseError when the reply is cut off or not an
-    object, EvidenceSchemaError when the object has the wrong shape, EvidenceGroundingError as `keep_grounded`; and the
-    errors of the model's client unchanged.
-    """
+    """Ask the model for the quotes of all items, and keep those that the grounding check finds. A reply that cannot be
+    used is asked for again, and never becomes empty evidence. Raises EmptyTranscriptError before any call; after the
+    last re-ask LLMResponseParseError, EvidenceSchemaError and EvidenceGroundingError; and the errors of the model's
+    client."""
     refuse_blank(transcript)
     call = ChatCall(
         model=settings.model.quantitative_model,

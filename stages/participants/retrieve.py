@@ -18,12 +18,9 @@ async def retrieve_references(
     left_out: Collection[int],
     settings: RunSettings,
 ) -> RetrievedReferences:
-    """The nearest chunks for each embedded item, in one round trip; other items have none.
-
-    `left_out` are those whom `never_used` names. Without embedded items the index is not searched. With the tag filter,
-    another round trip counts the chunks that it leaves out. Raises DomainError when one of them is among the references
-    nevertheless, ValueError when vectors and items differ in number, and the errors of the search.
-    """
+    """The nearest chunks for each embedded item, in one round trip; other items have none. `left_out` are those whom
+    `never_used` names; DomainError is raised when one of them is found nevertheless. With the tag filter, another round
+    trip counts the chunks that it leaves out."""
     queries = list(zip(embedded.items, vectors, strict=True))
     tagged_only = settings.embedding.enable_item_tag_filter
     nearest: dict[PHQ8Item, tuple[Reference, ...]] = dict.fromkeys(PHQ8Item, ())

@@ -116,7 +116,7 @@ async def _ask(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> Usa
 async def _samples(call: ChatCall, *, chat: ChatModel, settings: RunSettings) -> tuple[list[UsableReply[_Scores]], int]:
     """The usable samples at the temperature of consistency, and how many could not be used. Each attempt has its own
     sample number and its own re-asks, and there are at most two for each sample. Without any usable one the last error
-    is raised. Errors of the model's client are raised unchanged: the samples before are in the ledger."""
+    is raised."""
     samples = settings.consistency.n_samples
     usable: list[UsableReply[_Scores]] = []
     failed: list[LLMResponseParseError] = []
@@ -199,11 +199,8 @@ async def score_by_neighbours(
 
     An item without evidence, or for which nobody of the index has any, has the median of the scores of the index, and
     its basis says so; one for which nobody of the index has a score is N/A. `consistency` has the scores that a score
-    comes from, whose spread is its confidence. `left_out` are those whom `never_used` names: they are never neighbours,
-    and not in the median.
-
-    Raises DomainError when one of them is found nevertheless, ValueError when vectors and items differ in
-    number, and the errors of the search.
+    comes from, whose spread is its confidence. `left_out` are those whom `never_used` names; DomainError is raised when
+    one of them is found nevertheless.
     """
     queries = list(zip(embedded.items, vectors, strict=True))
     nearest = await search.nearest_evidence(

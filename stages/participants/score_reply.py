@@ -34,9 +34,8 @@ _CONFIDENCES = range(1, 6)
 
 
 def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None) -> dict[str, Any]:
-    """The schema that the model's server can be asked to enforce. A reply under this schema starts with the answer,
-    without reasoning before it. The reason precedes the score instead. `max_text_chars` limits each evidence and each
-    reason, which small models otherwise make too long."""
+    """The schema that the model's server can be asked to enforce: the reply has no reasoning before the answer, and
+    each reason precedes its score. `max_text_chars` limits each text, which small models otherwise make too long."""
     text: dict[str, Any] = {"type": "string"}
     if max_text_chars is not None:
         text["maxLength"] = max_text_chars
@@ -54,9 +53,9 @@ def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None
 
 
 def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: int | None) -> dict[str, Any]:
-    """The schema of a reply to a prompt that shows passages. Such a reply repeats the passage of each item, cut at
-    `max_text_chars`, before its score: a small model has it in view then. An item with a passage has a score, one
-    without is "N/A"; there are no reasons."""
+    """The schema of a reply to a prompt that shows passages: it repeats the passage of each item, cut at
+    `max_text_chars`, before its score, so that a small model has it in view. An item without a passage is "N/A"; there
+    are no reasons."""
 
     def answer(passage: str | None) -> dict[str, Any]:
         return closed_object(
@@ -71,13 +70,10 @@ def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: in
 
 
 def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemScore]:
-    """The answers of a reply's object, in the order of the questionnaire.
-
-    Every key and every score is required; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
-    confidence 1..5 likewise. Missing or blank evidence and reasons are replaced by NO_EVIDENCE and NO_REASON. Fields on
-    inference are read only in mode `infer`. Unknown keys are ignored. Raises ReplyShapeError with all violations;
-    `raw` is the reply for its attribute.
-    """
+    """The answers of a reply's object, in the order of the questionnaire. Every score is required: 0..3 as a number or
+    in digits, or null or "N/A" for none; a confidence is 1..5 likewise. Blank evidence and reasons are replaced by
+    NO_EVIDENCE and NO_REASON; fields on inference are read only in mode `infer`. Raises ReplyShapeError with all
+    violations; `raw` is the reply for its attribute."""
     violations: dict[str, str] = {}
     answers = {}
     for item in PHQ8Item:

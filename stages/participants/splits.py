@@ -187,9 +187,7 @@ def stratified_split(people: Sequence[Person], *, seed: int) -> dict[str, tuple[
 
     Participants are grouped by total score, which all have. A group of one goes to train; of a group of two, one goes
     to val and one to test. All others are drawn so that the sizes are those of SHARES, and totals and genders are
-    spread evenly.
-
-    Raises Refused when a part would be empty, which happens with few participants.
+    spread evenly. Raises Refused when a part would be empty, which happens with few participants.
     """
     rng = random.Random(seed)
     parts: dict[str, list[int]] = {part: [] for part in SHARES}

@@ -19,13 +19,10 @@ INTERVIEWER, PARTICIPANT = SPEAKERS = ("Ellie", "Participant")
 def parse_transcript(
     data: bytes, *, file: str, participant_id: int, variant: TranscriptVariant = TranscriptVariant.UNKNOWN
 ) -> Parsed[Participant]:
-    """Read the utterances in the order of the file.
-
-    Rows whose speaker or value is blank are dropped; words such as `null` or `none` are speech. White space around a
-    speaker is removed, the speakers are `Ellie` and `Participant` however their letters are cased, and a value is
-    unchanged, also after a sync marker. Rows of another speaker, and rows that stop before they start, are kept.
-    Problems: those of `parse_rows`, times that are not seconds, and a file without any utterance.
-    """
+    """Read the utterances in the order of the file. Rows whose speaker or value is blank are dropped; words such as
+    `null` or `none` are speech. The speakers are `Ellie` and `Participant` however their letters are cased, and a value
+    is unchanged. Rows of another speaker, and rows that stop before they start, are kept. Times that are not seconds,
+    and a file without any utterance, are problems."""
     rows, problems = parse_rows(data, file=file, by_tabs=True, columns=COLUMNS)
     spoken = [(line, cells) for line, cells in rows if cells["speaker"].strip() and cells["value"].strip()]
     problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))

@@ -29,9 +29,8 @@ def is_cut_off(reply: ChatReply) -> bool:
 
 
 def whole_reply(reply: ChatReply, *, token_setting: str | None) -> str:
-    """The text of a reply. Raises LLMResponseParseError when the token limit cut it off. A cut object can often be
-    repaired into a shorter one, which would be mistaken for the complete answer. The error names the setting of the
-    limit; None if the server alone sets it."""
+    """The text of a reply. Raises LLMResponseParseError when the token limit, which `token_setting` sets, cut it off: a
+    cut object can often be repaired into a shorter one, which would be mistaken for the complete answer."""
     if is_cut_off(reply):
         tokens = f" after {reply.reply_tokens} tokens" if reply.reply_tokens is not None else ""
         remedy = f"raise {token_setting}" if token_setting else "use a model or a server with a longer context"
@@ -64,11 +63,9 @@ async def ask_until_usable(
 
     `read` gives what a whole reply holds, or raises UnusableReply. `form` is what a re-ask requests, such as `one JSON
     object with all eight keys`, and `token_setting` the setting of the token limit; None if the server alone sets it.
-
-    Each call has the whole exchange, so that no two calls are equal and none is answered from the ledger. Replies that
-    an earlier attempt rejected cost nothing and do not count; after them the model is asked once more at least.
-
-    Raises the error of the last reply, with the number of calls, and the errors of the model's client unchanged.
+    Each call has the whole exchange, so that none is answered from the ledger. Replies that an earlier attempt rejected
+    cost nothing and do not count; after them the model is asked once more at least. Raises the error of the last reply,
+    with the number of calls, and the errors of the model's client unchanged.
     """
     reasks: list[ReaskReason] = []
     remaining = retries + 1

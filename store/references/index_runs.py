@@ -111,15 +111,11 @@ async def cut_chunks(connection: Connection, run_id: int) -> int:
 
 
 async def publish_when_complete(connection: Connection, run_id: int) -> bool:
-    """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its
-    name and identity.
-
-    Where the run may leave participants out, it is enough that every job has succeeded or failed; the index then
-    records what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the
-    transaction that ends a job; returns whether this call published.
-
-    Raises EmbeddingArtifactMismatchError when the jobs used different weights.
-    """
+    """Publish the index of a run if every one of its jobs has succeeded, and replace the older one of its name and
+    identity. Where the run may leave participants out, it is enough that every job has ended; the index then records
+    what it lacks, and jobs that succeed after a retry publish a fuller one in its place. Called in the transaction that
+    ends a job; returns whether this call published. Raises EmbeddingArtifactMismatchError when the jobs used different
+    weights."""
     may_leave_out = await connection.fetchval(LOCK, run_id)
     states = await connection.fetchrow(STATES, run_id)
     index = await by_run(connection, run_id)
@@ -216,13 +212,10 @@ async def text_to_score(connection: Connection, index_id: int, chunk_id: int, ch
 
 
 async def store_when_complete(connection: Connection, run_id: int, index_id: int) -> bool:
-    """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none.
-
-    Called in the transaction that ends a job; returns whether this call stored the scores.
-
-    Raises EmbeddingArtifactMismatchError when there is a newer index of the name, or when the jobs used different
-    weights or prompts or left a chunk out.
-    """
+    """Give the chunks of an index their scores if every job of the run has succeeded; searches see all or none. Called
+    in the transaction that ends a job; returns whether this call stored the scores. Raises
+    EmbeddingArtifactMismatchError when there is a newer index of the name, or when the jobs used different weights or
+    prompts or left a chunk out."""
     index = await connection.fetchrow(LOCK_INDEX, index_id)
     if index is None:
         raise index_missing(index_id)
