@@ -226,15 +226,10 @@ def target_sizes(count: int) -> dict[str, int]:
     return {"train": train, "val": val, "test": count - train - val}
 
 
-def _dealt(places: Mapping[str, int]) -> Iterator[str]:
+def _dealt(places: Mapping[str, int]) -> list[str]:
     """Each part as often as it has places, at even distances."""
-    count = sum(places.values())
-    given = dict.fromkeys(places, 0)
-    for turn in range(1, count + 1):
-        open_parts = [part for part in places if given[part] < places[part]]
-        part = max(open_parts, key=lambda part: places[part] * turn - given[part] * count)
-        given[part] += 1
-        yield part
+    turns = [((turn + 0.5) / count, part) for part, count in places.items() for turn in range(count)]
+    return [part for _, part in sorted(turns)]
 
 
 def participants_in_words(ids: Iterable[int]) -> str:
