@@ -127,10 +127,10 @@ def _differences(
         imports = (
             f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
         )
-        is_named = named_parts(index_name(settings.run.embedding.embeddings_file)).variant is not None
+        _, named, _ = named_parts(index_name(settings.run.embedding.embeddings_file))
         differences += [
             variant,
-            imports if is_named else f"{imports}; {build} builds an index from those that are stored",
+            imports if named else f"{imports}; {build} builds an index from those that are stored",
         ]
     return differences
 
@@ -176,10 +176,8 @@ def build_command(settings: EffectiveSettings, split: str) -> str:
 def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:
     """The name that the settings ask for, without a published split that is none of a data set's."""
     name = index_name(settings.run.embedding.embeddings_file)
-    parts = named_parts(name)
-    if parts.split is None or parts.split in own:
-        return name
-    return "_".join(filter(None, (parts.rest, parts.variant)))
+    split, variant, rest = named_parts(name)
+    return name if split is None or split in own else "_".join(filter(None, (rest, variant)))
 
 
 def _named(
@@ -211,7 +209,7 @@ def _missing(settings: EffectiveSettings, data_set: str, built: Sequence[StoredI
     said = f"{none} Built: {_names(built)}.{known}"
     if not own:
         return f"{said} No split is stored that one can be built of. {MAKE_SPLITS}"
-    named = (one for one in own if named_parts(name, training_name(one.name)).split == training_name(one.name))
+    named = (one for one in own if training_name(one.name) in named_parts(name, training_name(one.name)))
     build = build_command(settings, next(named, own[0]).called)
     return f"{said} `{build}` builds it; `--references NAME` searches another (`ragq index list`)."
 
@@ -239,33 +237,25 @@ async def import_artifact(
     With it is what is worth saying about it. The variant of the transcripts is the one in its name, and so is the split
     of files that do not name theirs. Raises what `load_artifact` and `find_data_set` raise, and Refused for a name that
     names another split than the files."""
-    data_set, named = await find_data_set(connection, data_set), named_parts(name)
+    data_set, (named, variant, rest) = await find_data_set(connection, data_set), named_parts(name)
     stored = await splits_of(connection, data_set)
     artifact = load_artifact(
         files,
         settings,
         name=file_name,
         splits={other: stored[other] for other in stored.keys() - TEST_SPLITS},
-        default_split=named.split or next(iter(TRAINING_SPLITS)),
-        variant=named.variant or TranscriptVariant.UNKNOWN,
+        default_split=named or next(iter(TRAINING_SPLITS)),
+        variant=variant or TranscriptVariant.UNKNOWN,
     )
     split = training_name(artifact.source.split)
-    if named.split not in (None, split):
-        bare = built_name(named.rest or "index", split, artifact.source.variant)
+    if named not in (None, split):
+        bare = built_name(rest or "index", split, artifact.source.variant)
         raise Refused(
-            f"The name '{name}' names {named.split}, and the files were built from {split}; nothing was imported. "
+            f"The name '{name}' names {named}, and the files were built from {split}; nothing was imported. "
             f"Import them with `--name {bare}`."
         )
     plan = artifact.source.model_copy(update={"name": name, "data_set": data_set})
-    index_id = await references.keep_imported(
-        connection,
-        plan,
-        artifact.participants,
-        artifact.chunks,
-        artifact.vectors,
-        chunk_scores_meta=artifact.chunk_scores_meta,
-        partial=artifact.partial,
-    )
+    index_id = await references.keep_imported(connection, artifact._replace(source=plan))
     warnings = [*artifact.warnings, "The files do not name the weights of the model: runs compare its name alone."]
     labels = await references.labels(connection, index_id)
     if unlabelled := [number for number, items in labels.items() if items is None]:

@@ -126,7 +126,7 @@ def _variant(data_set: str, members: Sequence[Person], embeddings_file: str) -> 
             "cleaned one."
         )
     variant = next(iter(counts), TranscriptVariant.UNKNOWN)
-    named = named_parts(index_name(embeddings_file)).variant
+    _, named, _ = named_parts(index_name(embeddings_file))
     if named is not None and variant not in (named, TranscriptVariant.UNKNOWN):
         raise Refused(
             f"EMBEDDING_EMBEDDINGS_FILE={embeddings_file} names transcripts of variant '{named}', and those that are "

@@ -7,7 +7,6 @@ are raw: `huggingface_qwen3_8b_paper_train_participant_only`.
 import re
 from collections.abc import Iterable
 from pathlib import PurePath
-from typing import NamedTuple
 
 from schemas.values.participants import TranscriptVariant
 from stages.participants.splits import TRAINING_SPLITS
@@ -35,32 +34,20 @@ def index_name(embeddings_file: str) -> str:
     return PurePath(embeddings_file).name.removesuffix(".npz")
 
 
-class NamedParts(NamedTuple):
-    """What the name of an index names."""
-
-    split: str | None
-    variant: TranscriptVariant | None
-    rest: str
-    """The name without these two."""
-
-
-def named_parts(name: str, own: str | None = None) -> NamedParts:
-    """The training split and the transcript variant in a name; None where it names none. A published split is known
-    wherever it stands, and `own`, a split of a user's, at the end, before a variant.
+def named_parts(name: str, own: str | None = None) -> tuple[str | None, TranscriptVariant | None, str]:
+    """The training split and the transcript variant in a name, None where it names none, and the name without them. A
+    published split is known wherever it stands, and `own`, a split of a user's, at the end, before a variant.
 
     >>> named_parts("qwen3_8b_paper_train_participant_only")
-    NamedParts(split='paper-train', variant=<TranscriptVariant.PARTICIPANT_ONLY: 'participant_only'>, rest='qwen3_8b')
-    >>> named_parts("qwen3_8b_clinic_a", "clinic-a").split
-    'clinic-a'
+    ('paper-train', <TranscriptVariant.PARTICIPANT_ONLY: 'participant_only'>, 'qwen3_8b')
+    >>> named_parts("qwen3_8b_clinic_a", "clinic-a")
+    ('clinic-a', None, 'qwen3_8b')
     """
     pattern = _split_words(own)
     split, variant = pattern.search(name), _VARIANT.search(name)
     rest = re.sub(r"[_-]{2,}", "_", _VARIANT.sub("", pattern.sub("", name))).strip("_-")
-    return NamedParts(
-        split=None if split is None else _SPLITS.get(_slug(split[0]), own),
-        variant=None if variant is None else TranscriptVariant(_slug(variant[0])),
-        rest=rest,
-    )
+    named = None if split is None else _SPLITS.get(_slug(split[0]), own)
+    return named, None if variant is None else TranscriptVariant(_slug(variant[0])), rest
 
 
 def built_name(name: str, split: str, variant: TranscriptVariant) -> str:
@@ -74,9 +61,9 @@ def built_name(name: str, split: str, variant: TranscriptVariant) -> str:
     >>> built_name("qwen3_8b_paper_train", "clinic-a", TranscriptVariant.RAW)
     'qwen3_8b_clinic_a'
     """
-    named, slug = named_parts(name, split), _slug(split)
-    built = f"{name}_{slug}" if named.split is None else name if named.split == split else _SPLIT.sub(slug, name)
-    is_named = variant in (TranscriptVariant.RAW, TranscriptVariant.UNKNOWN, named.variant)
+    (named, named_variant, _), slug = named_parts(name, split), _slug(split)
+    built = f"{name}_{slug}" if named is None else name if named == split else _SPLIT.sub(slug, name)
+    is_named = variant in (TranscriptVariant.RAW, TranscriptVariant.UNKNOWN, named_variant)
     return built if is_named else f"{built}_{variant}"
 
 
@@ -88,8 +75,9 @@ def answers_to(index: str, asked: str, split: str | None = None) -> bool:
     >>> answers_to("x_avec_train", "x_paper_train", "avec-train"), answers_to("x_clinic_a", "x", "clinic-a")
     (False, True)
     """
-    one, other = named_parts(index, split), named_parts(asked, split)
-    return one.rest == other.rest and other.split in (None, one.split) and other.variant in (None, one.variant)
+    has_split, has_variant, has_rest = named_parts(index, split)
+    asked_split, asked_variant, rest = named_parts(asked, split)
+    return rest == has_rest and asked_split in (None, has_split) and asked_variant in (None, has_variant)
 
 
 def _split_words(own: str | None) -> re.Pattern[str]:

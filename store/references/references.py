@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingDimensionMismatchError, FailureCategory
 from schemas.values.participants import Chunk, ChunkScoresMeta, Neighbour, PartialBuild, PHQ8Item, Reference
 from schemas.values.runs import IndexIdentity, IndexSource
+from stages.participants.artifacts import LoadedArtifact
 from stages.participants.score_reply import scores_by_item
 from stages.participants.splits import training_name
 from stages.ports import ScoreSource
@@ -160,24 +161,15 @@ LEFT JOIN participant AS p ON (p.data_set, p.id) = ($3, n.participant_id)
 """
 
 
-async def keep_imported(
-    connection: Connection,
-    index: IndexSource,
-    participants: Sequence[int],
-    chunks: Sequence[Chunk],
-    vectors: NDArray[np.float32],
-    *,
-    chunk_scores_meta: ChunkScoresMeta | None,
-    partial: PartialBuild | None,
-) -> int:
+async def keep_imported(connection: Connection, artifact: LoadedArtifact) -> int:
     """Store and publish an index with everything in it, all or nothing, and replace the older one of its name and
-    identity. Its id. `vectors` has a row for each chunk, and participants ascend. Their item scores are those that are
-    imported now."""
+    identity. Its id. The item scores of its participants are those that are imported now."""
+    index, chunks = artifact.source, artifact.chunks
     async with connection.transaction():
         index_id = await plan(connection, None, index)
-        scored, built = (one and one.model_dump_json() for one in (chunk_scores_meta, partial))
+        scored, built = (one and one.model_dump_json() for one in (artifact.chunk_scores_meta, artifact.partial))
         await rows.update(connection, "reference_index", {"id": index_id}, chunk_scores_meta=scored, partial=built)
-        await connection.execute(KEEP_PARTICIPANTS, index_id, participants, index.data_set)
+        await connection.execute(KEEP_PARTICIPANTS, index_id, artifact.participants, index.data_set)
         await connection.copy_records_to_table(
             "reference_chunk",
             columns=("index_id", *Chunk.model_fields),
@@ -186,7 +178,7 @@ async def keep_imported(
         )
         order = "participant_id, ordinal"
         ids = await rows.values(connection, "reference_chunk", "id", order=order, index_id=index_id)
-        embedded = zip(ids, chunks, to_pgvector(vectors), strict=True)
+        embedded = zip(ids, chunks, to_pgvector(artifact.vectors), strict=True)
         await connection.copy_records_to_table(
             "reference_vector",
             columns=("chunk_id", "index_id", "participant_id", "ordinal", "vector"),

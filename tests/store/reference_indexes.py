@@ -8,6 +8,7 @@ from pgvector import Vector
 
 from schemas.values.participants import Chunk, ChunkScoresMeta, Participant, PHQ8Item
 from schemas.values.runs import IndexSource
+from stages.participants.artifacts import LoadedArtifact
 from stages.ports import Vectors
 from stages.texts.characters import short_hash
 from store.database import Connection
@@ -53,10 +54,9 @@ async def publish_index(
 ) -> int:
     """Publish an index of these people's chunks and vectors as an import of its files does. Its id."""
     chunks, vectors = [chunk for of_one, _ in people for chunk in of_one], np.concatenate([rows for _, rows in people])
-    numbers = sorted({chunk.participant_id for chunk in chunks})
-    return await references.keep_imported(
-        connection, plan, numbers, chunks, vectors, chunk_scores_meta=chunk_scores_meta, partial=None
-    )
+    numbers = tuple(sorted({chunk.participant_id for chunk in chunks}))
+    artifact = LoadedArtifact(plan, numbers, tuple(chunks), vectors, chunk_scores_meta, None, ())
+    return await references.keep_imported(connection, artifact)
 
 
 _INDEX = """
