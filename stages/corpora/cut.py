@@ -104,30 +104,24 @@ class ChunkSize:
 def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence, ...]]:
     """The chunks of one section in order. No chunk is longer than `size.most` if no sentence is. Every sentence is new
     in exactly one chunk, and each chunk has at least one new sentence. Without sentences there are no chunks."""
-    chunks: list[_Chunk] = []
+    chunks: list[list[Sentence]] = []
+    repeated, length, length_before = 0, 0, 0
     for sentence in sentences:
-        if not chunks or chunks[-1].length >= size.target or chunks[-1].length + sentence.length > size.most:
-            shared = _shared(chunks[-1], sentence, size) if chunks else []
-            chunks.append(_Chunk(shared, _length(shared)))
-        chunks[-1].new.append(sentence)
-        chunks[-1].length += sentence.length
-    if len(chunks) > 1 and (left := _length(chunks[-1].new)) < size.least and chunks[-2].length + left <= size.most:
-        last = chunks.pop()
-        chunks[-1].new.extend(last.new)
-    return [(*chunk.shared, *chunk.new) for chunk in chunks]
+        if not chunks or length >= size.target or length + sentence.length > size.most:
+            chunks.append(_repeated(chunks[-1], sentence, size) if chunks else [])
+            repeated, length, length_before = len(chunks[-1]), _length(chunks[-1]), length
+        chunks[-1].append(sentence)
+        length += sentence.length
+    if len(chunks) > 1:
+        left = chunks[-1][repeated:]
+        if _length(left) < size.least and length_before + _length(left) <= size.most:
+            chunks[-2:] = [[*chunks[-2], *left]]
+    return [tuple(chunk) for chunk in chunks]
 
 
-@dataclass
-class _Chunk:
-    shared: list[Sentence]
-    """Repeated from the chunk before it."""
-    length: int
-    new: list[Sentence] = field(default_factory=list)
-
-
-def _shared(before: _Chunk, first: Sentence, size: ChunkSize) -> list[Sentence]:
+def _repeated(before: Sequence[Sentence], first: Sentence, size: ChunkSize) -> list[Sentence]:
     """The end of a chunk that the next one repeats: never all of it, and only as much as fits."""
-    shared = [*before.shared, *before.new][1:][-size.overlap :] if size.overlap else []
+    shared = [*before[1:]][-size.overlap :] if size.overlap else []
     fits = size.target - first.length if size.shared is None else min(size.shared, size.target - first.length)
     while shared and _length(shared) > fits:
         shared = shared[1:]
@@ -161,24 +155,6 @@ def captions(blocks: Sequence[Block]) -> dict[int, Block]:
                 taken.add(beside)
                 break
     return found
-
-
-def searched_texts(block: Block, caption: Block | None, *, size: ChunkSize, measure: Measure) -> list[str]:
-    """The texts of the chunks by which a table or a figure is found, each below its caption. None for a table without
-    words and for a figure without a description, whose caption is found as text."""
-    title, lines = (
-        _table(block.rows) if block.kind is BlockKind.TABLE else ("", [_ended(cell) for cell in block.rows[0]])
-    )
-    above = " ".join(filter(None, (_ended("" if caption is None else caption.text), _ended(title))))
-    above = next(measure.pieces(above, size.most // 2))
-    left = replace(size.without(measure.length(above)), overlap=0)
-    parts = [
-        Sentence(piece, block.start_line, block.end_line, measure.length(piece))
-        for line in lines
-        for piece in measure.pieces(line, left.most)
-        if line
-    ]
-    return [" ".join([above, *(part.text for part in chunk)]).strip() for chunk in pack(parts, left)]
 
 
 def _table(rows: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
@@ -306,7 +282,8 @@ def _texts(section: Section, size: ChunkSize, measure: Measure, language: str) -
 
 
 def _searched(section: Section, size: ChunkSize, measure: Measure) -> Iterator[Block]:
-    """The words of each table and figure, with all lines of it and of its caption."""
+    """The words of each table and figure, each chunk of them below the caption, with all lines of both. None of a table
+    without words and of a figure without a description, whose caption is found as text."""
     caption_of = captions(section.own)
     for place, block in enumerate(section.own):
         if block.kind not in _KEPT:
@@ -314,8 +291,19 @@ def _searched(section: Section, size: ChunkSize, measure: Measure) -> Iterator[B
         caption = caption_of.get(place)
         around = [block] if caption is None else [block, caption]
         start, end = min(one.start_line for one in around), max(one.end_line for one in around)
-        for text in searched_texts(block, caption, size=size, measure=measure):
-            yield Block(block.kind, start, end, text)
+        is_table = block.kind is BlockKind.TABLE
+        title, lines = _table(block.rows) if is_table else ("", [_ended(cell) for cell in block.rows[0]])
+        above = " ".join(filter(None, (_ended("" if caption is None else caption.text), _ended(title))))
+        above = next(measure.pieces(above, size.most // 2))
+        left = replace(size.without(measure.length(above)), overlap=0)
+        parts = [
+            Sentence(piece, start, end, measure.length(piece))
+            for line in lines
+            for piece in measure.pieces(line, left.most)
+            if line
+        ]
+        for chunk in pack(parts, left):
+            yield Block(block.kind, start, end, " ".join([above, *(part.text for part in chunk)]).strip())
 
 
 def pages_of(page_lines: Sequence[int], start_line: int, end_line: int) -> tuple[int, int] | None:

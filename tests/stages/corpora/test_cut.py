@@ -8,7 +8,7 @@ from schemas.statuses import VectorStatus
 from schemas.values.documents import CutChunk
 from stages.corpora.blocks import Block, BlockKind, lines_of, passage, read_markdown
 from stages.corpora.cut import ChunkSize, Sentence, cut_work, pack, sentences
-from stages.corpora.works import Words, count_words
+from stages.corpora.works import Words
 
 TEA = """\
 ---
@@ -211,7 +211,7 @@ def test_chunks_of_a_long_table_have_its_caption_and_all_of_its_lines_and_fit() 
     assert len(found) == 20 / 2
     assert {(start, end) for start, end, _ in found} == {(1, 24)}
     assert all(text.startswith("Table 1: Kinds of tea. tea: green") for _, _, text in found)
-    assert max(count_words(text) for _, _, text in found) <= 20
+    assert max(Words().length(text) for _, _, text in found) <= 20
 
 
 def texts_of(text: str, *, most: int = 300, language: str = "english") -> list[Sentence]:
@@ -235,7 +235,7 @@ def test_markup_and_link_targets_are_no_words() -> None:
         'a [very long](http://example.org/a "a title of its own") link': 4,
         "don't re-steep 2 cups": 4,
     }
-    assert {markdown: count_words(markdown) for markdown in counts} == counts
+    assert {markdown: Words().length(markdown) for markdown in counts} == counts
 
 
 @pytest.mark.parametrize("language", ["english", "german", "polish", "simple"])
