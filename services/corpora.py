@@ -275,8 +275,7 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
             raise Refused(f"Corpus '{name}' is {state}.")
         await keeping.follow(connection, of.id, copy.id)
         await keeping.refuse_unless_embedded(connection, of.id, copy.id)
-        found = await connection.fetch(chunk_search.SEARCHED, [of.id, copy.id])
-        indexed = [row["id"] for row in found if row["has_index"]]
+        indexed = [row["id"] for row in await chunk_search.searched(connection, [of.id, copy.id]) if row["has_index"]]
     for one in indexed:
         await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
     try:

@@ -225,12 +225,6 @@ class ChunkSearch(Protocol):
         of 0, the lists are empty, without a round trip.
         """
 
-    async def lexical_scores(
-        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
-    ) -> dict[int, float]:
-        """The scores of `lexical` for these chunks, whatever their rank, by chunk id; absent are chunks that the text
-        does not match, and those of other corpora. Without chunks there is no round trip."""
-
 
 Vector = NDArray[np.float32]
 """One row of numbers."""

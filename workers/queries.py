@@ -140,9 +140,11 @@ async def _ranker(work: Work, query: StoredQuery, vectors: postings.ChunkVectors
         return cross_encoder
     lexical_scores: dict[int, float] = {}
     if retrieval.lexical_limit:
-        lexical_scores = await chunk_search(work).lexical_scores(
-            query.corpus_ids, query.original_query, list(vectors), scorer=retrieval.lexical
+        ids = list(vectors)
+        (hits,) = await chunk_search(work).lexical(
+            query.corpus_ids, [query.original_query], limit=len(ids), scorer=retrieval.lexical, among=ids
         )
+        lexical_scores = dict(hits)
     query_vector = (await work.vectors(EmbeddedQuery))[0]
     fusion = partial(by_score_fusion, query_vector=query_vector, chunk_vectors=vectors, lexical_scores=lexical_scores)
     return partial(cross_encoder, instead=fusion) if reranking.ranker == "cross-encoder" else fusion

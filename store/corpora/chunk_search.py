@@ -17,9 +17,10 @@ from store.corpora.corpora import HAS_INDEX, corpus_missing
 from store.corpora.postings import bucket_hash
 from store.database import Connection, Database, Lock, held, to_pgvector
 
-FULL_TEXT = "SELECT id, coalesce(full_text, 'simple') AS full_text FROM corpus WHERE id = ANY($1::bigint[])"
-
-SEARCHED = f"SELECT k.id, k.dimension, {HAS_INDEX} AS has_index FROM corpus AS k WHERE k.id = ANY($1::bigint[])"
+SEARCHED = f"""
+SELECT k.id, k.dimension, coalesce(k.full_text, 'simple') AS full_text, {HAS_INDEX} AS has_index
+FROM corpus AS k WHERE k.id = ANY($1::bigint[])
+"""
 
 # Every vector of the corpora is read once, whatever the number of lists; the sorts of the lists read distances alone.
 _EXACT = """
@@ -89,8 +90,7 @@ class PostgresChunkSearch:
         rows = to_pgvector(vectors)
 
         async def search(connection: Connection) -> list[list[list[Hit]]]:
-            found = await connection.fetch(SEARCHED, list(corpora))
-            _refuse_missing(corpora, found)
+            found = await searched(connection, corpora)
             if other := next((one for one in found if one["dimension"] != vectors.shape[1]), None):
                 raise EmbeddingDimensionMismatchError(expected=other["dimension"], actual=vectors.shape[1])
             indexed = [one for one in found if one["has_index"] and among is None]
@@ -132,13 +132,6 @@ class PostgresChunkSearch:
 
         return await self._database.with_retry(search)
 
-    async def lexical_scores(
-        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
-    ) -> dict[int, float]:
-        """See ChunkSearch."""
-        (hits,) = await self.lexical(corpora, [text], limit=len(chunk_ids), scorer=scorer, among=chunk_ids)
-        return dict(hits)
-
     async def _bm25(
         self, corpora: Sequence[int], texts: Sequence[str], limit: int, among: list[int] | None
     ) -> list[list[Hit]]:
@@ -166,17 +159,18 @@ def _merged(lists: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
     return sorted((hit for hits in lists for hit in hits), key=lambda hit: (-hit[1], hit[0]))[:limit]
 
 
-async def _full_text(connection: Connection, corpora: Sequence[int]) -> str:
-    """The configuration by which the texts of corpora and the questions to them are read."""
-    rows = await connection.fetch(FULL_TEXT, list(corpora))
-    _refuse_missing(corpora, rows)
-    (full_text,) = {row["full_text"] for row in rows}
-    return str(full_text)
-
-
-def _refuse_missing(corpora: Sequence[int], found: Sequence[Record]) -> None:
+async def searched(connection: Connection, corpora: Sequence[int]) -> list[Record]:
+    """How corpora are searched. Raises DomainError for one that is not stored."""
+    found: list[Record] = await connection.fetch(SEARCHED, list(corpora))
     if missing := set(corpora).difference(row["id"] for row in found):
         raise corpus_missing(min(missing))
+    return found
+
+
+async def _full_text(connection: Connection, corpora: Sequence[int]) -> str:
+    """The configuration by which the texts of corpora and the questions to them are read."""
+    (full_text,) = {str(row["full_text"]) for row in await searched(connection, corpora)}
+    return full_text
 
 
 async def _rows(connection: Connection, statement: str, *arguments: Any, width: int = 100) -> list[Record]:

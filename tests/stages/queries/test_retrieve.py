@@ -50,9 +50,6 @@ class CountingSearch:
         self.asked.append(("lexical", *corpora, tuple(texts), limit, scorer))
         return [_hits(101, limit) for _ in texts]
 
-    async def lexical_scores(self, *_: Any, **__: Any) -> dict[int, float]:
-        raise AssertionError("The stage asks for lists.")
-
 
 def _hits(first: int, limit: int) -> list[Hit]:
     return [(first + place, 1 / (1 + place)) for place in range(limit)]

@@ -125,7 +125,7 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     assert [score for _, score in exact[1][0]] == pytest.approx(cosines[best].tolist(), abs=1e-6)
 
     assert await build_index(connection, corpus)
-    assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 64, True)
+    assert (await connection.fetchrow(SEARCHED, [corpus]))["has_index"]
     for limit, whole in zip(limits, exact, strict=True):
         found = await search.dense([corpus], queries, limit=limit)
         scores = [dict(hits) for hits in whole]
@@ -147,11 +147,11 @@ async def test_a_vector_index_is_built_once_for_its_corpus_and_left_out_when_it_
 
     broken = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass"
     await connection.execute(broken, f"chunk_vector_hnsw_{corpus}")
-    assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 8, False)
+    assert not (await connection.fetchrow(SEARCHED, [corpus]))["has_index"]
     assert await build_index(connection, corpus)
 
     await drop_index(connection, corpus)
-    assert await connection.fetchrow(SEARCHED, [corpus]) == (corpus, 8, False)
+    assert not (await connection.fetchrow(SEARCHED, [corpus]))["has_index"]
     assert not await build_index(connection, 404)
 
 
@@ -179,10 +179,11 @@ async def test_several_corpora_have_the_scores_of_one_with_all_works(
             for corpora in (apart, apart[::-1]):
                 assert await search.lexical(corpora, ASKED, limit=limit, scorer=scorer) == expected
         # Chosen chunks have the scores of the search, and those that do not match have none.
-        scores = await search.lexical_scores(apart, ASKED[0], [*range(1, 41), 999], scorer=scorer)
-        assert scores == {chunk_id: score for chunk_id, score in expected[0] if chunk_id <= 40}
-        assert 0 < len(scores) < 40
-        assert await search.lexical_scores(apart, ASKED[0], [], scorer=scorer) == {}
+        chosen = [*range(1, 41), 999]
+        (hits,) = await search.lexical(apart, ASKED[:1], limit=len(chosen), scorer=scorer, among=chosen)
+        assert hits == [(chunk_id, score) for chunk_id, score in expected[0] if chunk_id <= 40]
+        assert 0 < len(hits) < 40
+        assert await search.lexical(apart, ASKED[:1], limit=0, scorer=scorer, among=[]) == [[]]
     # The statistics are those of both: alone, a corpus has other scores.
     (alone,), (both,) = [await search.lexical(ids, ASKED[:1], limit=1000, scorer="bm25") for ids in (apart[:1], apart)]
     assert alone and not set(alone) & set(both)
