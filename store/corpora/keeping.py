@@ -149,7 +149,7 @@ def _chunk_records(work_id: int, ids: Sequence[int], chunks: Sequence[CutChunk])
 _MERGED_AT_ONCE: Final = 16
 _SECONDS: Final = 120.0
 
-# The lock of `postings.withdraw`. A corpus that is being deleted is waited for here, before any segment is locked.
+# The lock of `postings.withdraw_work`. A corpus that is being deleted is waited for here, before any segment is locked.
 HOLD_CORPUS = "SELECT id FROM corpus WHERE id = $1 FOR KEY SHARE"
 
 SIZES = "SELECT id, chunks, live FROM posting_segment WHERE corpus_id = $1 ORDER BY id"
@@ -186,25 +186,21 @@ async def merge(connection: Connection, corpus_id: int) -> None:
     """Merge the segments of a corpus as far as `to_merge` names some. Needs a connection outside of a transaction.
     Blocks no search and no batch that is published. Nothing happens while another process does it."""
     is_changed = False
-    while await _merge_next(connection, corpus_id):
+    while True:
+        async with connection.transaction():
+            if not await try_hold(connection, Lock.POSTINGS, corpus_id):
+                break
+            await connection.execute(HOLD_CORPUS, corpus_id)
+            chosen = to_merge([tuple(row) for row in await connection.fetch(SIZES, corpus_id)])
+            if not chosen:
+                break
+            chunks = await chunks_of(connection, chosen)
+            await rows.delete(connection, "posting_segment", id=chosen)
+            if chunks:
+                await add_segment(connection, corpus_id, chunks)
         is_changed = True
     if is_changed:
         await connection.execute(VACUUM, timeout=_SECONDS)
-
-
-async def _merge_next(connection: Connection, corpus_id: int) -> bool:
-    async with connection.transaction():
-        if not await try_hold(connection, Lock.POSTINGS, corpus_id):
-            return False
-        await connection.execute(HOLD_CORPUS, corpus_id)
-        chosen = to_merge([tuple(row) for row in await connection.fetch(SIZES, corpus_id)])
-        if not chosen:
-            return False
-        chunks = await chunks_of(connection, chosen)
-        await rows.delete(connection, "posting_segment", id=chosen)
-        if chunks:
-            await add_segment(connection, corpus_id, chunks)
-        return True
 
 
 # Works are alike when they have the same text, and chunks at the same lines.

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from math import log
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 from zlib import crc32
 
 import numpy as np
@@ -57,13 +57,8 @@ WHERE c.id = ANY($1::bigint[]) ORDER BY c.id
 WITHDRAW = "UPDATE posting_segment SET lengths = $2, live = live - $3 WHERE id = $1"
 
 
-class CountedChunk(NamedTuple):
-    """The terms of a chunk and how often each occurs: 1 to 256 times, as a tsvector keeps it."""
-
-    id: int
-    terms: Sequence[str]
-    frequencies: Sequence[int]
-
+CountedChunk: TypeAlias = tuple[int, Sequence[str], Sequence[int]]
+"""The id of a chunk, its terms, and how often each occurs: 1 to 256 times, as a tsvector keeps it."""
 
 _Postings: TypeAlias = dict[str, tuple[bytearray, bytearray]]
 """For each term the places of its chunks in the segment, and how often each of them has it, as they are stored."""
@@ -74,9 +69,9 @@ ROW: Final = ("bucket", "terms", "ends", "places", "frequencies")
 def postings_of(chunks: Iterable[CountedChunk]) -> _Postings:
     """The postings of the chunks of a segment."""
     found: defaultdict[str, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
-    for number, chunk in enumerate(chunks):
+    for number, (_, terms, counts) in enumerate(chunks):
         place = number.to_bytes(PLACES.itemsize, "big")
-        for term, frequency in zip(chunk.terms, chunk.frequencies, strict=True):
+        for term, frequency in zip(terms, counts, strict=True):
             places, frequencies = found[term]
             places += place
             frequencies.append(frequency - 1)
@@ -107,7 +102,7 @@ async def add_segment(connection: Connection, corpus_id: int, chunks: Sequence[C
         len(term) + _TERM_BYTES + len(places) + len(frequencies) for term, (places, frequencies) in found.items()
     )
     buckets = 1 + size // _ROW_BYTES
-    ids = [chunk.id for chunk in chunks]
+    ids = [chunk_id for chunk_id, _, _ in chunks]
     segment_id = await rows.insert(
         connection,
         "posting_segment",
@@ -117,7 +112,7 @@ async def add_segment(connection: Connection, corpus_id: int, chunks: Sequence[C
         first_chunk_id=min(ids),
         last_chunk_id=max(ids),
         chunk_ids=np.array(ids, IDS).tobytes(),
-        lengths=np.array([sum(chunk.frequencies) for chunk in chunks], LENGTHS).tobytes(),
+        lengths=np.array([sum(counts) for _, _, counts in chunks], LENGTHS).tobytes(),
         buckets=buckets,
     )
     await connection.copy_records_to_table(
@@ -130,7 +125,10 @@ async def add_segment(connection: Connection, corpus_id: int, chunks: Sequence[C
 
 async def counted(connection: Connection, chunk_ids: Sequence[int]) -> list[CountedChunk]:
     """Chunks as their full text counts them."""
-    return [CountedChunk(*row) for row in await connection.fetch(COUNTED, chunk_ids, timeout=_SECONDS)]
+    return [
+        (row["id"], row["terms"], row["frequencies"])
+        for row in await connection.fetch(COUNTED, chunk_ids, timeout=_SECONDS)
+    ]
 
 
 async def chunks_of(connection: Connection, segment_ids: Sequence[int]) -> list[CountedChunk]:
@@ -140,17 +138,6 @@ async def chunks_of(connection: Connection, segment_ids: Sequence[int]) -> list[
         is_live = np.frombuffer(row["lengths"], LENGTHS) != WITHDRAWN
         ids += np.frombuffer(row["chunk_ids"], IDS)[is_live].tolist()
     return await counted(connection, ids)
-
-
-async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[int]) -> None:
-    """Take chunks out of the postings. Needs a transaction."""
-    await hold(connection, Lock.POSTINGS, corpus_id)
-    for row in await connection.fetch(WITH_CHUNKS, corpus_id, min(chunk_ids), max(chunk_ids)):
-        lengths = np.frombuffer(row["lengths"], LENGTHS).copy()
-        gone = np.isin(np.frombuffer(row["chunk_ids"], IDS), chunk_ids) & (lengths != WITHDRAWN)
-        if gone.any():
-            lengths[gone] = WITHDRAWN
-            await connection.execute(WITHDRAW, row["id"], lengths.tobytes(), int(np.count_nonzero(gone)))
 
 
 ChunkVectors: TypeAlias = dict[int, NDArray[np.float32]]
@@ -211,10 +198,18 @@ async def withdraw_work(connection: Connection, work_id: int) -> None:
     """Take the chunks of a work out of the search; they wait for vectors again. Needs a transaction. Deleting a work
     without it would leave its postings, and the count of its corpus too high."""
     await connection.execute(LOCK_CHUNKS, work_id)
-    gone = await connection.fetchrow(WITHDRAW_CHUNKS, work_id)
-    if gone is not None:
-        await withdraw(connection, gone["corpus_id"], gone["chunk_ids"])
-        await connection.execute(COUNT_SEARCHABLE, gone["corpus_id"], -len(gone["chunk_ids"]))
+    withdrawn = await connection.fetchrow(WITHDRAW_CHUNKS, work_id)
+    if withdrawn is None:
+        return
+    corpus_id, chunk_ids = withdrawn["corpus_id"], withdrawn["chunk_ids"]
+    await hold(connection, Lock.POSTINGS, corpus_id)
+    for row in await connection.fetch(WITH_CHUNKS, corpus_id, min(chunk_ids), max(chunk_ids)):
+        lengths = np.frombuffer(row["lengths"], LENGTHS).copy()
+        gone = np.isin(np.frombuffer(row["chunk_ids"], IDS), chunk_ids) & (lengths != WITHDRAWN)
+        if gone.any():
+            lengths[gone] = WITHDRAWN
+            await connection.execute(WITHDRAW, row["id"], lengths.tobytes(), int(np.count_nonzero(gone)))
+    await connection.execute(COUNT_SEARCHABLE, corpus_id, -len(chunk_ids))
 
 
 async def vectors(connection: Connection, chunk_ids: Sequence[int]) -> ChunkVectors:

@@ -22,13 +22,11 @@ COUNTED = st.lists(
 
 
 def counted(chunks: Sequence[dict[str, int]], first_id: int = 1) -> list[CountedChunk]:
-    return [
-        CountedChunk(first_id + 4 * number, list(chunk), list(chunk.values())) for number, chunk in enumerate(chunks)
-    ]
+    return [(first_id + 4 * number, list(chunk), list(chunk.values())) for number, chunk in enumerate(chunks)]
 
 
 def listed(chunks: Sequence[CountedChunk]) -> list[Posting]:
-    return sorted((c.id, *posting) for c in chunks for posting in zip(c.terms, c.frequencies, strict=True))
+    return sorted((id_, *posting) for id_, *counts in chunks for posting in zip(*counts, strict=True))
 
 
 def unpacked(chunks: Sequence[CountedChunk], *, buckets: int = 3) -> list[Posting]:
@@ -37,7 +35,7 @@ def unpacked(chunks: Sequence[CountedChunk], *, buckets: int = 3) -> list[Postin
     for bucket, terms, ends, places, frequencies in postings.rows_of_terms(postings.postings_of(chunks), buckets):
         assert all(postings.bucket_hash(term) % buckets == bucket for term in terms)
         of_terms = [term for term, count in zip(terms, np.diff(ends, prepend=0), strict=True) for _ in range(count)]
-        ids = [chunks[place].id for place in np.frombuffer(places, PLACES)]
+        ids = [chunks[place][0] for place in np.frombuffer(places, PLACES)]
         found += zip(ids, of_terms, [frequency + 1 for frequency in frequencies], strict=True)
     return sorted(found)
 
