@@ -182,7 +182,7 @@ def _markdown(file: Path) -> str:
     content = file.read_bytes()
     converted = asyncio.run(convert(content, format_of(content, file.name), _LIMITS))
     repaired = repair_by_rules(outline(converted.markdown, converted.toc).headings)
-    return sanitise(converted.markdown, repaired, converted.page_lines)[0]
+    return sanitise(converted.markdown, repaired, converted.page_lines).markdown
 
 
 def _known_of(markdown: str) -> tuple[Outline, str]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TypeVar
 
-from schemas.chains import stage_that_stores, stages_of
+from schemas.chains import stage_that_stores
 from schemas.errors import MissingError
 from schemas.values.base import Value
 from schemas.values.documents import (
@@ -14,6 +14,7 @@ from schemas.values.documents import (
     DecidedBy,
     DocumentOutline,
     DocumentView,
+    RepairAction,
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
@@ -75,7 +76,24 @@ async def document_view(
                 headings = tuple(heading.model_copy(update={"work_line": heading.line}) for heading in found.headings)
                 return DocumentView(work_id=work.id, title=work.title, format="markdown", headings=headings)
             job_id = work.job_id
-        return await _of_job(connection, (await document_job(connection, job_id)).id)
+        await document_job(connection, job_id)
+        found = await output_of(connection, job_id, DocumentOutline)
+        repaired = await output_of(connection, job_id, RepairedTitles)
+        sanitised = await output_of(connection, job_id, SanitisedDocument)
+        selected = await output_of(connection, job_id, SelectedSections)
+        view = (await works.documents(connection, [job_id]))[job_id]
+    headings = next((one.headings for one in (sanitised, repaired, found) if one is not None), ())
+    if selected is not None:
+        headings = with_selection(headings, selected.skipped)
+    missing = () if found is None else found.missing
+    more = {
+        "headings": headings,
+        "missing": missing,
+        "changed": sum(heading.action not in (None, RepairAction.NO_CHANGE) for heading in headings),
+        "skipped": sum(heading.embeds is False for heading in headings),
+        "disagreements": len(missing) + sum(heading.disagrees for heading in headings),
+    }
+    return view.model_copy(update=more)
 
 
 async def document_text(
@@ -93,23 +111,6 @@ async def document_text(
     await document_job(connection, job_id)
     made = await output_of(connection, job_id, SanitisedDocument) or await needed(connection, job_id, ConvertedDocument)
     return made.markdown, made.page_lines
-
-
-async def _of_job(connection: Connection, job_id: int) -> DocumentView:
-    found = await output_of(connection, job_id, DocumentOutline)
-    repaired = await output_of(connection, job_id, RepairedTitles)
-    sanitised = await output_of(connection, job_id, SanitisedDocument)
-    selected = await output_of(connection, job_id, SelectedSections)
-    headings = next((one.headings for one in (sanitised, repaired, found) if one is not None), ())
-    if selected is not None:
-        headings = with_selection(headings, selected.skipped)
-    runs = (await jobs.of_jobs(connection, [job_id]))[job_id]
-    more = {
-        "stages": {run.stage: run.status for run in runs if run.stage in stages_of(KIND, MODE)},
-        "headings": headings,
-        "missing": () if found is None else found.missing,
-    }
-    return (await works.documents(connection, [job_id]))[job_id].model_copy(update=more)
 
 
 REPAIR = "repair"

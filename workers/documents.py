@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 from adapters.cutting import cutting
@@ -67,9 +66,7 @@ async def run_sanitise(work: Work) -> SanitisedDocument:
     """The document with its repairs: the markdown that becomes the work."""
     converted = await work.output(ConvertedDocument)
     repaired = (await work.output(RepairedTitles)).headings
-    markdown, pages, headings = await asyncio.to_thread(sanitise, converted.markdown, repaired, converted.page_lines)
-    content_hash = sha256(markdown.encode()).hexdigest()
-    return SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages, headings=headings)
+    return await asyncio.to_thread(sanitise, converted.markdown, repaired, converted.page_lines)
 
 
 async def run_select(work: Work) -> SelectedSections:

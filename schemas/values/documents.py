@@ -7,7 +7,7 @@ from typing import Annotated, Final, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, computed_field, model_validator
 
-from schemas.statuses import JobStatus, StageStatus, VectorStatus
+from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Embedded, Text, Value, whole
 from schemas.values.chat import ReaskReason
 
@@ -424,8 +424,6 @@ class DocumentView(Value):
     skipped_chunks: int | None = Field(default=None, examples=[12])
     run_id: int | None = Field(default=None, examples=[12])
     status: JobStatus | None = Field(default=None, examples=["succeeded"])
-    stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
-    """The status of each stage, in the order of the chain."""
     converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
     headings_by: str | None = Field(default=None, examples=["document: it has its own headings"])
     """What they were found by, and why: by the `outline` of a PDF, the `style` of its fonts, or in the `document`."""
@@ -442,21 +440,9 @@ class DocumentView(Value):
     """Entries of the table of contents that no heading has."""
     prompt: str | None = Field(default=None, repr=False)
     """What any model is asked about the headings; null unless it is asked for."""
-
-    @computed_field(examples=[4])  # type: ignore[prop-decorator]
-    @property
-    def changed(self) -> int:
-        """Headings that stage `repair` did not leave as they were."""
-        return sum(heading.action not in (None, RepairAction.NO_CHANGE) for heading in self.headings)
-
-    @computed_field(examples=[2])  # type: ignore[prop-decorator]
-    @property
-    def skipped(self) -> int:
-        """Headings whose sections are not embedded."""
-        return sum(heading.embeds is False for heading in self.headings)
-
-    @computed_field(examples=[1])  # type: ignore[prop-decorator]
-    @property
-    def disagreements(self) -> int:
-        """Headings of another level than in the table of contents, and entries of it without a heading."""
-        return len(self.missing) + sum(heading.disagrees for heading in self.headings)
+    changed: int = Field(default=0, examples=[4])
+    """Headings that stage `repair` did not leave as they were."""
+    skipped: int = Field(default=0, examples=[2])
+    """Headings whose sections are not embedded."""
+    disagreements: int = Field(default=0, examples=[1])
+    """Headings of another level than in the table of contents, and entries of it without a heading."""

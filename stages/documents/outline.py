@@ -238,13 +238,7 @@ async def ask_in_parts(
             timeout_s=settings.ollama.timeout_seconds,
             purpose=f"{purpose} {first + 1} to {first + len(part)}",
         )
-        usable = await ask_until_usable(
-            call,
-            chat=chat,
-            read=read_part,
-            form=form,
-            retries=settings.ragq.reply_retries,
-        )
+        usable = await ask_until_usable(call, chat=chat, read=read_part, form=form, retries=settings.ragq.reply_retries)
         found.append(usable.read)
         reasks += usable.reasks
     return found, DecidedHeadings(by=DecidedBy.MODEL, model=settings.document_model, reasks=tuple(reasks))

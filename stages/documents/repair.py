@@ -2,13 +2,14 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import chain
 from typing import Final
 
 from schemas.errors import ReplyShapeError
 from schemas.settings.run import RunSettings
 from schemas.values.base import can_be_stored
-from schemas.values.documents import Heading, RepairAction, RepairedTitles, TocEntry
+from schemas.values.documents import Heading, RepairAction, RepairedTitles, SanitisedDocument, TocEntry
 from stages.corpora.blocks import Block, BlockKind, lines_of, read_markdown
 from stages.documents.outline import ask_in_parts, heading_lines
 from stages.ports import ChatModel
@@ -36,7 +37,7 @@ def repair_by_rules(headings: Sequence[Heading]) -> tuple[Heading, ...]:
     around: list[int] = []
     for heading in headings:
         is_box = heading.toc_level is None and heading.text.casefold().rstrip(":") in _BOXES
-        if is_box or not any(map(str.isalnum, heading.text)) or len(heading.text) > LONGEST_TITLE:
+        if is_box or not _is_title(heading.text):
             repaired.append(_repaired(heading, RepairAction.REMOVE))
             continue
         wanted = heading.toc_level if by_toc and heading.toc_level is not None else heading.level
@@ -49,6 +50,10 @@ def repair_by_rules(headings: Sequence[Heading]) -> tuple[Heading, ...]:
     return tuple(repaired)
 
 
+def _is_title(text: str) -> bool:
+    return any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text)
+
+
 def _repaired(heading: Heading, action: RepairAction, text: str = "") -> Heading:
     """The heading with its repair; without a text it keeps its words."""
     level: int | None = heading.level
@@ -58,12 +63,9 @@ def _repaired(heading: Heading, action: RepairAction, text: str = "") -> Heading
     return heading.model_copy(update={"action": action, **repair})
 
 
-def sanitise(
-    markdown: str, headings: Sequence[Heading], page_lines: Sequence[int]
-) -> tuple[str, tuple[int, ...], tuple[Heading, ...]]:
-    """The markdown with its headings repaired, and where each page and each heading begins there. REMOVE leaves the
-    heading out. The others are written at their level, with the repaired text, and with the markup of the heading's
-    words where the repair kept these."""
+def sanitise(markdown: str, headings: Sequence[Heading], page_lines: Sequence[int]) -> SanitisedDocument:
+    """The markdown with its headings repaired. REMOVE leaves the heading out. The others are written at their level,
+    with the repaired text, and with the markup of the heading's words where the repair kept these."""
     lines = lines_of(markdown)
     by_line = {heading.line: heading for heading in headings}
     dropped: list[int] = []
@@ -79,7 +81,7 @@ def sanitise(
         lines[block.start_line - 1] = f"{'#' * heading.repaired_level} {written}".rstrip()
         dropped += covered[1:]
     gone = set(dropped)
-    kept = [line for number, line in enumerate(lines, start=1) if number not in gone]
+    text = "\n".join(line for number, line in enumerate(lines, start=1) if number not in gone) + "\n"
 
     def moved(line: int) -> int:
         return line - bisect_left(dropped, line)
@@ -88,7 +90,10 @@ def sanitise(
         heading.model_copy(update={"work_line": None if heading.repaired_level is None else moved(heading.line)})
         for heading in headings
     )
-    return "\n".join(kept) + "\n", tuple(map(moved, page_lines)), placed
+    content_hash = sha256(text.encode()).hexdigest()
+    return SanitisedDocument(
+        markdown=text, content_hash=content_hash, page_lines=tuple(map(moved, page_lines)), headings=placed
+    )
 
 
 def _written(lines: Sequence[str], block: Block) -> str:
@@ -150,16 +155,11 @@ def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Heading, ...
         found[line] = _repaired(found[line], RepairAction(word), text)
     if missing := [line for line, heading in found.items() if heading.action is None]:
         raise ReplyShapeError(raw, f"it has no line for the headings {listed(missing)}")
-    if unusable := [line for line, heading in found.items() if not _is_usable(heading)]:
+    texts = {line: heading.repaired_text for line, heading in found.items()}
+    if unusable := [line for line, text in texts.items() if text is not None and not _is_title(text)]:
         raise ReplyShapeError(
             raw,
             f"the words of the headings {listed(unusable)} are no title: they have no letter or digit, a character "
             f"that no text has, or more than {LONGEST_TITLE} characters",
         )
     return tuple(found.values())
-
-
-def _is_usable(heading: Heading) -> bool:
-    """Whether what is left of a heading is a title."""
-    text = heading.repaired_text
-    return text is None or (any(map(str.isalnum, text)) and len(text) <= LONGEST_TITLE and can_be_stored(text))

@@ -35,14 +35,11 @@ def sections_of(markdown: str) -> list[Section]:
     return sections(read_markdown(markdown), title="")
 
 
-def select_by_rules(found: Sequence[Section]) -> dict[int, str]:
+def select_by_rules(sections: Sequence[Section]) -> dict[int, str]:
     """The sections that are skipped, by their lines, with the reason: by their titles, and those inside them."""
-    reasons: list[str | None] = []
-    for section in found:
-        around = None if section.parent is None else reasons[section.parent]
-        title = section.path[-1] if section.path else ""
-        reasons.append(around or SKIPPED_TITLES.get(title_key(without_number(title))))
-    return _skipped(found, reasons)
+    titles = {section.start_line: section.path[-1] if section.path else "" for section in sections}
+    reasons = {line: SKIPPED_TITLES.get(title_key(without_number(title))) for line, title in titles.items()}
+    return propagated(sections, {line: reason for line, reason in reasons.items() if reason is not None})
 
 
 def selected_chunks(chunks: Sequence[CutChunk], skipped: Collection[int]) -> tuple[list[CutChunk], int]:
@@ -101,11 +98,11 @@ async def select_by_model(
         most=HEADINGS_OF_A_CALL,
         purpose="select sections",
         prompt=lambda part, _: select_prompt(part, template=template),
-        read=decisions_of,
+        read=lambda raw, part: decisions_of(raw, part, by=DecidedBy.MODEL),
         form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
     )
     decisions = dict(chain.from_iterable(part.items() for part in found))
-    return SelectedSections(**dict(decided), skipped=propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL]))
+    return SelectedSections(**dict(decided), skipped=propagated(sections, decisions))
 
 
 def select_by_reply(
@@ -113,17 +110,17 @@ def select_by_reply(
 ) -> dict[int, str]:
     """The sections that a reply skips, as `propagated` gives them. Raises ReplyShapeError for one that `heading_lines`
     cannot read."""
-    return propagated(sections, decisions_of(raw, with_headings(sections)), reason=REASONS[by], former=former)
+    return propagated(sections, decisions_of(raw, with_headings(sections), by=by), former=former)
 
 
-def decisions_of(raw: str, sections: Sequence[Section]) -> dict[int, bool]:
-    """Whether each section that the reply names is embedded, by its line."""
+def decisions_of(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> dict[int, str | None]:
+    """Why each section that the reply names is skipped, by its line; None for one that is embedded."""
     found = heading_lines(raw, words=list(SelectionAction), headings={section.start_line for section in sections})
-    return {line: word == SelectionAction.VECTORIZE for line, (word, _) in found.items()}
+    return {line: REASONS[by] if word == SelectionAction.SKIP else None for line, (word, _) in found.items()}
 
 
 def propagated(
-    sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str, former: Mapping[int, str] | None = None
+    sections: Sequence[Section], decisions: Mapping[int, str | None], *, former: Mapping[int, str] | None = None
 ) -> dict[int, str]:
     """The sections that are skipped, by their lines, with the reason. One without a decision is skipped inside a
     skipped one, and embedded elsewhere; but after a `former` selection it stays as it was, unless it is inside a
@@ -131,20 +128,14 @@ def propagated(
     reasons: list[str | None] = []
     decided: set[int] = set()
     for place, section in enumerate(sections):
-        around = section.parent
-        if section.start_line in decisions:
-            reasons.append(None if decisions[section.start_line] else reason)
-            decided.add(place)
-        elif former is not None and around not in decided:
-            reasons.append(former.get(section.start_line))
-        else:
-            reasons.append(None if around is None else reasons[around])
-            decided.add(place)
-    return _skipped(sections, reasons)
-
-
-def _skipped(sections: Sequence[Section], reasons: list[str | None]) -> dict[int, str]:
-    for section, reason in zip(sections, list(reasons), strict=True):
+        line, around = section.start_line, section.parent
+        if line not in decisions and former is not None and around not in decided:
+            reasons.append(former.get(line))
+            continue
+        inherited = None if around is None else reasons[around]
+        reasons.append(decisions.get(line, inherited))
+        decided.add(place)
+    for section, reason in zip(sections, [*reasons], strict=True):
         around = section.parent
         while reason is None and around is not None:
             reasons[around] = None

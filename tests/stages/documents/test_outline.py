@@ -35,9 +35,9 @@ def test_rules_take_the_levels_of_the_table_of_contents_and_leave_no_level_out()
 
 def test_repairs_are_applied_and_pages_keep_their_lines() -> None:
     repaired = repair_by_reply("1 : REMOVE\n5 : H2 : Leaves", outline(MARKDOWN, ()).headings)
-    markdown, pages, headings = sanitise(MARKDOWN, repaired, (1, 3, 5))
-    assert (markdown, pages) == ("\nText.\n\n## Leaves\n\nGreen.\n", (1, 2, 4))
-    assert [heading.work_line for heading in headings] == [None, 4]
+    made = sanitise(MARKDOWN, repaired, (1, 3, 5))
+    assert (made.markdown, made.page_lines) == ("\nText.\n\n## Leaves\n\nGreen.\n", (1, 2, 4))
+    assert [heading.work_line for heading in made.headings] == [None, 4]
 
 
 def test_sections_that_nobody_asks_about_are_skipped_with_what_is_in_them() -> None:
