@@ -128,7 +128,7 @@ def beir_set(folder: Path) -> RetrievalSet:
 
 def documents_of(file: Path) -> dict[str, str]:
     """The documents of a corpus file by their ids, as the markdown that is imported."""
-    return accept(parse_corpus(file.read_bytes(), file=str(file))).markdown
+    return {line.id: line.markdown for line in accept(parse_corpus(file.read_bytes(), file=str(file))) if line.markdown}
 
 
 def judged_queries(queries: QuerySet) -> Iterator[dict[str, str]]:

@@ -33,14 +33,15 @@ def read_corpora(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator
     if the file were a folder of markdown files. Raises FileRefused, and ProblemsFound with every line that cannot be
     used."""
     for file in files:
-        found = accept(parse_corpus(read_file(file), file=str(file)))
-        if found.empty:
-            without = f"{counted(len(found.empty), 'document')} without title and text"
-            draw(f"Not read of {file.name}: {without} ({listed(found.empty)}).", err=True)
-        if found.left_out_keys:
-            draw(f"Not read of {file.name}: {listed(found.left_out_keys)}.", err=True)
-        for name, markdown in found.markdown.items():
-            yield WorkFile(f"{file}/{name}.md", markdown.encode(), f"{file.resolve()}/{name}.md", given)
+        lines = accept(parse_corpus(read_file(file), file=str(file)))
+        if empty := [line.id for line in lines if not line.markdown]:
+            without = f"{counted(len(empty), 'document')} without title and text"
+            draw(f"Not read of {file.name}: {without} ({listed(empty)}).", err=True)
+        if left_out := sorted({key for line in lines for key in line.left_out_keys}):
+            draw(f"Not read of {file.name}: {listed(left_out)}.", err=True)
+        for line in lines:
+            if markdown := line.markdown.encode():
+                yield WorkFile(f"{file}/{line.id}.md", markdown, f"{file.resolve()}/{line.id}.md", given)
 
 
 def find_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path], list[Path], Counter[str]]:

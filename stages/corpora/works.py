@@ -109,18 +109,9 @@ _WHAT_TO_DO: Final = (
 )
 
 
-class CorpusFile(NamedTuple):
-    """The content of a corpus file."""
+class CorpusLine(BaseModel):
+    """A document of a corpus file."""
 
-    markdown: dict[str, str]
-    """The document of each id: its title as a heading, and its text."""
-    empty: tuple[str, ...]
-    """The ids of documents without a title and a text."""
-    left_out_keys: tuple[str, ...]
-    """Keys of any line that hold something and are not used, by name."""
-
-
-class _Line(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     id: Annotated[
@@ -132,28 +123,30 @@ class _Line(BaseModel):
     title: Annotated[str, Storable] = ""
     text: Annotated[str, Storable] = ""
 
+    @property
+    def markdown(self) -> str:
+        """Its title as a heading, and its text; a title alone is the text. Empty without both."""
+        title, text = " ".join(self.title.split()), self.text.strip()
+        if title and text:
+            return f"# {title}\n\n{text}\n"
+        # An empty first line: what begins with --- is no front matter.
+        return f"\n{title or text}\n" if title or text else ""
 
-def parse_corpus(data: bytes, *, file: str) -> Parsed[CorpusFile]:
-    r"""Read the documents of a JSONL file: an id under `_id` or `id`, `title` and `text`. A title alone is the text.
-    Blank lines are not used. Problems name the line, never its content.
+    @property
+    def left_out_keys(self) -> set[str]:
+        """Keys that hold something and are not used."""
+        return {key for key, value in (self.model_extra or {}).items() if value}
 
-    >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value.markdown
-    {'7': '# Tea\n\nA drink.\n'}
+
+def parse_corpus(data: bytes, *, file: str) -> Parsed[tuple[CorpusLine, ...]]:
+    r"""Read the documents of a JSONL file: an id under `_id` or `id`, `title` and `text`. Blank lines are not used.
+    Problems name the line, never its content.
+
+    >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value[0].markdown
+    '# Tea\n\nA drink.\n'
     """
     read = numbered_lines(data, file=file, what_to_do=_WHAT_TO_DO)
-    lines, problems = parse_records(_Line.model_validate_json, read, file=file, what_to_do=_WHAT_TO_DO)
-    markdown = {line.id: _markdown(" ".join(line.title.split()), line.text.strip()) for line in lines}
-    empty = tuple(name for name, text in markdown.items() if not text)
-    left_out = {key for line in lines for key, value in (line.model_extra or {}).items() if value}
-    documents = {name: text for name, text in markdown.items() if text}
-    return Parsed(CorpusFile(documents, empty, tuple(sorted(left_out))), problems)
-
-
-def _markdown(title: str, text: str) -> str:
-    if title and text:
-        return f"# {title}\n\n{text}\n"
-    # An empty first line: what begins with --- is no front matter.
-    return f"\n{title or text}\n" if title or text else ""
+    return parse_records(CorpusLine.model_validate_json, read, file=file, what_to_do=_WHAT_TO_DO)
 
 
 _LINK_TARGET = re.compile(r"\]\([^)\s]{0,2000}(?:\s{1,10}\"[^\"]{0,500}\")?\)")

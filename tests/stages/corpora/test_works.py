@@ -66,13 +66,14 @@ def test_a_line_is_a_title_over_its_text_or_either_alone_and_what_is_not_used_is
         {"_id": "d", "text": "---\ntitle: Text\n---\n"},
     )
 
-    found, problems = parse_corpus(data, file="c.jsonl")
+    lines, problems = parse_corpus(data, file="c.jsonl")
 
     assert problems == ()
+    found = {line.id: line.markdown for line in lines}
     # What would be front matter is text, below an empty line.
-    assert read_markdown(found.markdown.pop("d")).front_matter == ""
-    assert found.markdown == {"a": "# Green tea\n\nA drink.\n", "7": "\nNo title.\n", "c": "\nTitle alone\n"}
-    assert (found.empty, found.left_out_keys) == (("b",), ("url",))
+    assert read_markdown(found.pop("d")).front_matter == ""
+    assert found == {"a": "# Green tea\n\nA drink.\n", "7": "\nNo title.\n", "c": "\nTitle alone\n", "b": ""}
+    assert [line.left_out_keys for line in lines] == [{"url"}, set(), set(), set(), set()]
 
 
 @pytest.mark.parametrize(
