@@ -22,7 +22,7 @@ from stages.documents.outline import DocumentFormat, format_of
 from stages.queries.templates import OF_DOCUMENTS
 from stages.texts.languages import language_of
 from store.corpora import corpora
-from store.corpora.keeping import ImportOutcome, NewWork, keep
+from store.corpora.keeping import ImportOutcome, keep
 from store.database import Connection, Database
 from store.questions import presets
 from store.runs.chain import content_hash
@@ -49,22 +49,19 @@ class WorkFile(NamedTuple):
             raise WorkFileError(self.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
 
 
-class ReadWork(NamedTuple):
-    """A file of markdown that can be a work, before it is cut."""
-
-    file: WorkFile
-    bibliography: Bibliography
-    document: MarkdownDocument
-
+ReadMarkdown = tuple[Bibliography, MarkdownDocument]
+"""What a file of markdown is, before it is cut."""
 
 Refusals = list[tuple[int, WorkFileError]]
 """Files that cannot be works, each with its place among the files of an import, from 0."""
 
 
-def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> Iterator[ReadWork | WorkFile]:
-    """The works in files of markdown, and files of other formats as they are, each when it is its turn. Every other
-    file is noted in `refused`: one that was not read, is empty, of no known format, or of the source of one before it,
-    and every file of text that is not UTF-8, has no text, or has front matter that cannot be used."""
+def readable(
+    files: Iterable[WorkFile | WorkFileError], refused: Refusals
+) -> Iterator[tuple[WorkFile, ReadMarkdown | None]]:
+    """The files that can be works, each when it is its turn, those of markdown with what was read. Every other file is
+    noted in `refused`: one that was not read, is empty, of no known format, or of the source of one before it, and
+    every file of text that is not UTF-8, has no text, or has front matter that cannot be used."""
     named: set[str] = set()
     for place, file in enumerate(files):
         try:
@@ -81,31 +78,30 @@ def readable(files: Iterable[WorkFile | WorkFileError], refused: Refusals) -> It
         except WorkFileError as error:
             refused.append((place, error))
         else:
-            yield read
+            yield file, read
 
 
-def _read(file: WorkFile) -> ReadWork | WorkFile:
+def _read(file: WorkFile) -> ReadMarkdown | None:
     if not file.content:
         raise WorkFileError(file.name, "is empty.")
     try:
         form = format_of(file.content, file.name)
     except DocumentError as error:
         raise WorkFileError(file.name, f"{error.problem}.") from None
-    if form in (DocumentFormat.TEXT, DocumentFormat.RST):
-        _ = file.text
-    return _read_work(file) if form is DocumentFormat.MARKDOWN else file
-
-
-def _read_work(file: WorkFile) -> ReadWork:
-    if "\0" in file.text:
+    if form not in (DocumentFormat.MARKDOWN, DocumentFormat.TEXT, DocumentFormat.RST):
+        return None
+    text = file.text
+    if form is not DocumentFormat.MARKDOWN:
+        return None
+    if "\0" in text:
         raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
-    document = read_markdown(file.text)
+    document = read_markdown(text)
     described = bibliography(document, given=file.fields, file_name=file.name)
     if not all(can_be_stored(str(text)) for text in (file.source_path, *described.model_dump().values())):
         raise WorkFileError(file.name, "its name or its front matter has a character that no text has; remove it.")
     if not any(passage(document.lines, block.start_line, block.end_line).strip() for block in document.blocks):
         raise WorkFileError(file.name, "holds no text.")
-    return ReadWork(file, described, document)
+    return described, document
 
 
 Report = Callable[[int, int], None]
@@ -183,19 +179,20 @@ async def import_files(
     read = await asyncio.to_thread(lambda: [*readable(files, refused)])
     if refused and (is_whole or not (read or later)):
         raise WorkFilesError(dict(refused))
-    goes_through_stages = await _through_stages(database, request, settings)
-    works: list[ReadWork] = []
-    documents: list[WorkFile] = []
-    for one in read:
-        if isinstance(one, WorkFile) or goes_through_stages(one.file):
-            documents.append(one if isinstance(one, WorkFile) else one.file)
-        else:
-            works.append(one)
     async with database.connection() as connection:
         corpus = await corpus_for_import(connection, request, settings)
-        if works and corpus.language is None:
-            found = await asyncio.to_thread(language_of, [work.file.text for work in works])
-            corpus = await corpora.take_language(connection, corpus.id, found)
+        known = await corpora.imported(connection, corpus.id)
+    by_stages = request.by_stages or "model" in (settings.run.ragq.repair_by, settings.run.ragq.select_by)
+    works: list[tuple[WorkFile, ReadMarkdown]] = []
+    documents: list[WorkFile] = []
+    for file, markdown in read:
+        if markdown is None or by_stages or file.source_path in known:
+            documents.append(file)
+        else:
+            works.append((file, markdown))
+    if works and corpus.language is None:
+        found = await asyncio.to_thread(language_of, [file.text for file, _ in works])
+        corpus = await database.once(corpora.take_language, corpus.id, found)
     kept = await _keep_works(database, corpus, works, report) if works else []
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings)
@@ -205,8 +202,8 @@ async def import_files(
     copied = await follow(database, corpus, settings)
     converts, unchanged = None, 0
     if documents or later:
-        rest = (one.file if isinstance(one, ReadWork) else one for one in readable(later, refused))
-        converts, unchanged = await _submit_documents(database, corpus, chain(documents, rest), settings)
+        rest = (file for file, _ in readable(later, refused))
+        converts, unchanged = await _submit_documents(database, corpus, chain(documents, rest), known, settings)
     return Imported(
         corpus_id=corpus.id,
         corpus=corpus.name,
@@ -231,32 +228,24 @@ async def import_files(
     )
 
 
-async def _through_stages(
-    database: Database, request: ImportRequest, settings: EffectiveSettings
-) -> Callable[[WorkFile], bool]:
-    """Whether a file of markdown goes through the stages of a document."""
-    if request.by_stages or "model" in (settings.run.ragq.repair_by, settings.run.ragq.select_by):
-        return lambda file: True
-    async with database.connection() as connection:
-        found = await corpora.find(connection, request.corpus)
-        known = {} if found is None else await corpora.imported(connection, found.id)
-    return lambda file: file.source_path in known
-
-
 async def _keep_works(
-    database: Database, corpus: StoredCorpus, works: Sequence[ReadWork], report: Report | None
+    database: Database,
+    corpus: StoredCorpus,
+    works: Sequence[tuple[WorkFile, ReadMarkdown]],
+    report: Report | None,
 ) -> list[ImportedFile]:
     """Store each work in a transaction of its own. One whose text another work has is refused, by itself."""
     from adapters.cutting import cutting
 
     cut = cutting(corpus)
     kept: list[ImportedFile] = []
-    for work in works:
-        title, source = work.bibliography.title, work.file.source_path
-        chunks = await asyncio.to_thread(cut, work.document, title)
-        new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.file.text, chunks=chunks)
+    for file, (described, document) in works:
+        title, source = described.title, file.source_path
+        chunks = await asyncio.to_thread(cut, document, title)
         try:
-            work_id, outcome = await database.once(keep, corpus.id, new)
+            work_id, outcome = await database.once(
+                keep, corpus.id, described, chunks, source_path=source, markdown=file.text
+            )
         except DuplicateWorkError as error:
             became: dict[str, Any] = {"outcome": "refused", "work_id": error.work_id, "title": error.title}
         else:
@@ -268,13 +257,15 @@ async def _keep_works(
 
 
 async def _submit_documents(
-    database: Database, corpus: StoredCorpus, files: Iterable[WorkFile], settings: EffectiveSettings
+    database: Database,
+    corpus: StoredCorpus,
+    files: Iterable[WorkFile],
+    known: Mapping[str, str],
+    settings: EffectiveSettings,
 ) -> tuple[Submitted | None, int]:
     """Store files, read one after the other, and submit a job for each that is new or changed; how many are not. A file
     that cannot be read fails its own job."""
-    async with database.connection() as connection:
-        known = await corpora.imported(connection, corpus.id)
-        templates = await document_templates(connection)
+    templates = await database.once(document_templates)
     jobs: list[NewJob] = []
     unchanged = 0
     async with corpora.importing(database):

@@ -30,7 +30,7 @@ from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
 from stages.vectors import embedded_by
 from store.corpora import chunk_search, corpora, keeping, works
-from store.corpora.keeping import NewWork, keep
+from store.corpora.keeping import keep
 from store.corpora.postings import make_searchable
 from store.database import Connection
 from store.runs.chain import content_hash
@@ -99,26 +99,23 @@ async def run_cut(work: Work) -> CutDocument:
     cut = cutting(corpus)
     found = await asyncio.to_thread(cut, document, fields.title)
     kept, skipped = selected_chunks(found, selected.skipped)
-    new = NewWork(
-        bibliography=fields,
-        source_path=inputs["source_path"],
-        markdown=sanitised.markdown,
-        chunks=kept,
-        original_hash=inputs["original"],
-        page_lines=sanitised.page_lines,
-        job_id=work.claim.job_id,
-    )
     try:
-        work_id, outcome = await work.database.ask(keep, corpus.id, new)
+        work_id, outcome = await work.database.ask(
+            keep,
+            corpus.id,
+            fields,
+            kept,
+            source_path=inputs["source_path"],
+            markdown=sanitised.markdown,
+            original_hash=inputs["original"],
+            page_lines=sanitised.page_lines,
+            job_id=work.claim.job_id,
+        )
     except DuplicateWorkError as error:
         raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
     waiting = await work.database.ask(works.waiting_of, work_id)
     return CutDocument(
-        work_id=work_id,
-        title=fields.title,
-        outcome=outcome,
-        chunk_ids=tuple(waiting),
-        skipped_chunks=skipped,
+        work_id=work_id, title=fields.title, outcome=outcome, chunk_ids=tuple(waiting), skipped_chunks=skipped
     )
 
 

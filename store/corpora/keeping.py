@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum, auto
 from hashlib import sha256
 from typing import Any, Final
@@ -23,16 +22,6 @@ _CHUNK_FIELDS = (*_CUT, "vector_status", "tokens")
 
 SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2"
 
-REPLACE = f"""
-UPDATE works SET markdown = $2, content_hash = $3, original_hash = $4, page_lines = $5, job_id = $6, updated_at = now(),
-       {", ".join(f"{name} = ${place}" for place, name in enumerate(_FIELDS, start=7))}
-WHERE id = $1
-"""
-
-FROM_FILE = """
-UPDATE works SET original_hash = $2, page_lines = $3, job_id = $4
-WHERE id = $1 AND (original_hash, page_lines, job_id) IS DISTINCT FROM ($2, $3, $4)
-"""
 
 # Whether they have their vectors yet does not matter.
 CUT = f"""
@@ -44,28 +33,6 @@ FROM chunks WHERE work_id = $1 ORDER BY id
 NEW_IDS = "SELECT nextval(pg_get_serial_sequence('chunks', 'id')) AS id FROM generate_series(1, $1) ORDER BY id"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NewWork:
-    """A work to store."""
-
-    bibliography: Bibliography
-    source_path: str
-    """The file it comes from, which identifies it."""
-    markdown: str
-    chunks: Sequence[CutChunk]
-    original_hash: str | None = None
-    """The file that the markdown was converted from; None for one that was markdown."""
-    page_lines: Sequence[int] = ()
-    """The line at which each page begins; empty for a work without pages."""
-    job_id: int | None = None
-    """The document that it was cut by."""
-
-    @property
-    def content_hash(self) -> str:
-        """SHA-256 of the markdown in UTF-8."""
-        return sha256(self.markdown.encode()).hexdigest()
-
-
 class ImportOutcome(StrEnum):
     """What became of a work that was imported."""
 
@@ -75,52 +42,57 @@ class ImportOutcome(StrEnum):
     UNCHANGED = auto()
 
 
-async def keep(connection: Connection, corpus_id: int, work: NewWork) -> tuple[int, ImportOutcome]:
+async def keep(
+    connection: Connection,
+    corpus_id: int,
+    described: Bibliography,
+    chunks: Sequence[CutChunk],
+    *,
+    source_path: str,
+    markdown: str,
+    original_hash: str | None = None,
+    page_lines: Sequence[int] = (),
+    job_id: int | None = None,
+) -> tuple[int, ImportOutcome]:
     """Store a work and its chunks, or replace the one of the same source; all or nothing. Its id, and its outcome.
 
-    A replaced work keeps its id, and everything that was computed from its old text then fails with WorkChangedError.
-    One that was converted is also replaced when the same text is cut into other chunks, or others are embedded.
-    Raises DuplicateWorkError when another work of the corpus has the same text.
+    `original_hash` is that of the file that the markdown was converted from, `job_id` the document that cut it. A
+    replaced work keeps its id, and everything that was computed from its old text then fails with WorkChangedError. One
+    that was converted is also replaced when the same text is cut into other chunks, or others are embedded. Raises
+    DuplicateWorkError when another work of the corpus has the same text.
     """
+    content_hash = sha256(markdown.encode()).hexdigest()
+    fields = described.model_dump()
+    text = {"markdown": markdown, "content_hash": content_hash}
+    origin = {"original_hash": original_hash, "page_lines": list(page_lines), "job_id": job_id}
     async with connection.transaction():
         await hold(connection, Lock.WORKS, corpus_id)
-        described = work.bibliography.model_dump()
-        origin = (work.original_hash, list(work.page_lines), work.job_id)
-        path = {"corpus_id": corpus_id, "source_path": work.source_path}
+        path = {"corpus_id": corpus_id, "source_path": source_path}
         work_id: int | None = await rows.value(connection, "works", "min(id)", **path)
-        same_text = await connection.fetchrow(SAME_TEXT, corpus_id, work.content_hash)
+        same_text = await connection.fetchrow(SAME_TEXT, corpus_id, content_hash)
         if same_text is not None and same_text["id"] != work_id:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
         if (
             same_text is not None
-            and {name: same_text[name] for name in described} == described
-            and (work.original_hash is None or await cut_chunks(connection, same_text["id"]) == _uncounted(work.chunks))
+            and {name: same_text[name] for name in fields} == fields
+            and (original_hash is None or await cut_chunks(connection, same_text["id"]) == _uncounted(chunks))
         ):
-            await connection.execute(FROM_FILE, same_text["id"], *origin)
+            await rows.update(connection, "works", {"id": same_text["id"]}, **origin)
             return same_text["id"], ImportOutcome.UNCHANGED
         if work_id is None:
             outcome = ImportOutcome.NEW
-            work_id = await rows.insert(
-                connection,
-                "works",
-                **path,
-                markdown=work.markdown,
-                content_hash=work.content_hash,
-                original_hash=work.original_hash,
-                page_lines=list(work.page_lines),
-                job_id=work.job_id,
-                **described,
-            )
+            work_id = await rows.insert(connection, "works", **path, **text, **origin, **fields)
         else:
             outcome = ImportOutcome.REPLACED
             await withdraw_work(connection, work_id)
             await connection.execute("DELETE FROM chunks WHERE work_id = $1", work_id, timeout=BULK_SECONDS)
-            await connection.execute(REPLACE, work_id, work.markdown, work.content_hash, *origin, *described.values())
-        ids = [row["id"] for row in await connection.fetch(NEW_IDS, len(work.chunks))]
+            changes = {"updated_at": rows.NOW, **text, **origin, **fields}
+            await rows.update(connection, "works", {"id": work_id}, **changes)
+        ids = [row["id"] for row in await connection.fetch(NEW_IDS, len(chunks))]
         await connection.copy_records_to_table(
             "chunks",
             columns=("id", "work_id", "parent_id", *_CHUNK_FIELDS),
-            records=_chunk_records(work_id, ids, work.chunks),
+            records=_chunk_records(work_id, ids, chunks),
             timeout=BULK_SECONDS,
         )
         return work_id, outcome
@@ -262,18 +234,9 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
     for row in missing:
         work = await connection.fetchrow("SELECT * FROM works WHERE id = $1", row["id"])
         if work is not None:
-            await keep(
-                connection,
-                copy_id,
-                NewWork(
-                    bibliography=Bibliography(**{name: work[name] for name in _FIELDS}),
-                    source_path=work["source_path"],
-                    markdown=work["markdown"],
-                    original_hash=work["original_hash"],
-                    page_lines=work["page_lines"],
-                    chunks=await cut_chunks(connection, row["id"]),
-                ),
-            )
+            described = Bibliography(**{name: work[name] for name in _FIELDS})
+            others = {name: work[name] for name in ("source_path", "markdown", "original_hash", "page_lines")}
+            await keep(connection, copy_id, described, await cut_chunks(connection, row["id"]), **others)
     return len(missing)
 
 

@@ -27,8 +27,8 @@ async def store_corpus(connection: Connection, works: Sequence[str], *, name: st
     corpus, found = await small_corpus(connection, name), {}
     for work in works:
         made = new_work(f"words of {work}", title="A title", source_path=f"/somewhere/{work}.md")
-        kept_id, _ = await keep(connection, corpus.id, made)
-        *_, (chunk, _) = await chunks_of_work(connection, kept_id)
+        kept_id, _ = await keep(connection, corpus.id, **made)
+        *_, chunk = await chunks_of_work(connection, kept_id)
         found[work] = chunk.id
     return found
 

@@ -13,7 +13,6 @@ from schemas.values.documents import Bibliography, CorpusChunk, StoredCorpus
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from store.corpora import corpora, works
-from store.corpora.keeping import NewWork
 from store.corpora.postings import make_searchable
 from store.database import Connection
 from store.runs import runs, stages
@@ -89,13 +88,14 @@ TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| |\n|---|\n| |\n"
 
 def new_work(
     markdown: str = TEA, *, title: str = "Tea", authors: str | None = None, source_path: str = "/works/tea.md"
-) -> NewWork:
-    return NewWork(
-        bibliography=Bibliography(title=title, authors=authors),
-        source_path=source_path,
-        markdown=markdown,
-        chunks=cut_work(read_markdown(markdown), title=title),
-    )
+) -> dict[str, Any]:
+    """What `keep` takes."""
+    return {
+        "described": Bibliography(title=title, authors=authors),
+        "source_path": source_path,
+        "markdown": markdown,
+        "chunks": cut_work(read_markdown(markdown), title=title),
+    }
 
 
 async def small_corpus(connection: Connection, name: str = "small", **others: Any) -> StoredCorpus:

@@ -123,7 +123,7 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
 async def test_all_works_that_are_named_are_removed_or_none(client: httpx.AsyncClient, connection: Connection) -> None:
     made = await imported(client, tea=TEA, pot=POT, cup="# Cup\n\nA cup.\n")
     of_other = (await imported(client, corpus="other", tea=TEA))["files"][0]["work_id"]
-    told_id, _ = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path="told.md"))
+    told_id, _ = await keep(connection, made["corpus_id"], **new_work("# Told\n\nBy heart.\n", source_path="told.md"))
     tea, pot, cup = (file["work_id"] for file in made["files"])
     address = f"/corpora/{made['corpus_id']}/works"
 

@@ -1,7 +1,6 @@
 """Which chunks a search finds, in which order, with which scores, and in which language."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -14,7 +13,7 @@ from stages.corpora.blocks import passage, read_markdown
 from stages.corpora.cut import cut_work
 from store.corpora import works
 from store.corpora.chunk_search import PostgresChunkSearch
-from store.corpora.keeping import NewWork, keep
+from store.corpora.keeping import keep
 from store.database import Connection, Database
 from tests.refusals import failing
 from tests.store.small_corpora import SearchableChunk, embed_waiting, new_work, small_corpus, store_corpus
@@ -112,10 +111,10 @@ TEXTS = {
 }
 
 
-async def corpus_of(connection: Connection, language: str | None, work: NewWork) -> int:
+async def corpus_of(connection: Connection, language: str | None, work: dict[str, Any]) -> int:
     """A corpus in this language of one work, whose chunks can be found."""
     corpus = await small_corpus(connection, f"in {language}", language=language)
-    await keep(connection, corpus.id, work)
+    await keep(connection, corpus.id, **work)
     await embed_waiting(connection, corpus.id)
     return corpus.id
 
@@ -142,7 +141,7 @@ WORK = f"# Tea\n\nTable 1: Steeping times\n\n{TABLE}\n\n{FIGURE}\n\nFig. 2: Boil
 
 async def test_tables_and_figures_are_found_with_lines_of_the_work(database: Database, connection: Connection) -> None:
     document = read_markdown(WORK)
-    work = replace(new_work(WORK), chunks=cut_work(document, title="Tea"))
+    work = new_work(WORK) | {"chunks": cut_work(document, title="Tea")}
     corpus_id = await corpus_of(connection, "english", work)
     search = PostgresChunkSearch(database, k1=1.2, b=0.75)
     for query, shown in [

@@ -1,6 +1,6 @@
 """Works are stored once, replaced whole, and read by line only while unchanged; their corpora are counted."""
 
-from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
@@ -35,12 +35,12 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
 
 async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(connection: Connection) -> None:
     corpus, _, work = await small_corpus(connection), await small_corpus(connection, "other"), new_work()
-    broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
+    broken = [*work["chunks"][:-1], work["chunks"][-1].model_copy(update={"content": None})]
     with pytest.raises(Exception, match="null value"):
-        await keep(connection, corpus.id, replace(work, chunks=broken))
+        await keep(connection, corpus.id, **work | {"chunks": broken})
     assert (await works.listed(connection, corpus.id, WorksWanted())).total == 0
 
-    kept_id, kept_outcome = await keep(connection, corpus.id, work)
+    kept_id, kept_outcome = await keep(connection, corpus.id, **work)
     stored = await chunks_of_work(connection, kept_id)
 
     assert kept_outcome is ImportOutcome.NEW
@@ -58,15 +58,15 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(
 
 async def test_another_text_of_a_source_replaces_every_chunk(connection: Connection) -> None:
     corpus = await small_corpus(connection)
-    first_id, _ = await keep(connection, corpus.id, new_work())
-    old = {chunk.id for chunk, _ in await chunks_of_work(connection, first_id)}
+    first_id, _ = await keep(connection, corpus.id, **new_work())
+    old = {chunk.id for chunk in await chunks_of_work(connection, first_id)}
     await embed_waiting(connection, corpus.id)
     before = await counts(connection, corpus.id)
-    same_id, same_outcome = await keep(connection, corpus.id, new_work())
+    same_id, same_outcome = await keep(connection, corpus.id, **new_work())
     assert (same_id, same_outcome) == (first_id, ImportOutcome.UNCHANGED)
     assert (await counts(connection, corpus.id), await corpora.waiting(connection, corpus.id)) == (before, [])
-    again_id, again_outcome = await keep(connection, corpus.id, new_work(OTHER))
-    new = {chunk.id for chunk, _ in await chunks_of_work(connection, again_id)}
+    again_id, again_outcome = await keep(connection, corpus.id, **new_work(OTHER))
+    new = {chunk.id for chunk in await chunks_of_work(connection, again_id)}
 
     assert (again_id, again_outcome) == (first_id, ImportOutcome.REPLACED)
     assert not old & new
@@ -79,21 +79,21 @@ async def test_the_same_text_from_elsewhere_is_refused_and_a_changed_work_gives_
     connection: Connection,
 ) -> None:
     corpus = await small_corpus(connection)
-    first_id, _ = await keep(connection, corpus.id, new_work())
+    first_id, _ = await keep(connection, corpus.id, **new_work())
     with pytest.raises(DuplicateWorkError) as refused:
-        await keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
+        await keep(connection, corpus.id, **new_work(title="Copy", source_path="/works/copy.md"))
     other = await small_corpus(connection, "other")
-    _, kept_outcome = await keep(connection, other.id, new_work())
+    _, kept_outcome = await keep(connection, other.id, **new_work())
 
     assert (refused.value.work_id, refused.value.title) == (first_id, "Tea")
     assert "Tea" not in str(refused.value)
     assert kept_outcome is ImportOutcome.NEW
 
     # A changed work gives no lines.
-    expected = {first_id: new_work().content_hash}
+    expected = {first_id: sha256(TEA.encode()).hexdigest()}
     for change in (
         connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", first_id),
-        keep(connection, corpus.id, new_work(OTHER)),
+        keep(connection, corpus.id, **new_work(OTHER)),
         connection.execute("DELETE FROM works"),
     ):
         await change
@@ -104,8 +104,8 @@ async def test_the_same_text_from_elsewhere_is_refused_and_a_changed_work_gives_
 async def test_sections_around_a_chunk_reach_up_to_the_outermost(connection: Connection) -> None:
     corpus = await small_corpus(connection)
     deep = "# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree.\n\n# D\n\nFour.\n"
-    kept_id, _ = await keep(connection, corpus.id, new_work(deep))
-    stored = [chunk for chunk, _ in await chunks_of_work(connection, kept_id)]
+    kept_id, _ = await keep(connection, corpus.id, **new_work(deep))
+    stored = await chunks_of_work(connection, kept_id)
     three = next(chunk for chunk in stored if chunk.content == "Three.")
     found = await works.around(connection, [three.id])
 
@@ -124,7 +124,7 @@ async def store_job(connection: Connection, corpus_id: int, chunk_ids: list[int]
 
 async def test_what_is_in_a_corpus_is_counted(connection: Connection) -> None:
     corpus = await small_corpus(connection)
-    await keep(connection, corpus.id, new_work())
+    await keep(connection, corpus.id, **new_work())
     first, second = await corpora.waiting(connection, corpus.id)
     await embed_and_publish(connection, corpus.id, [first], [[1, 1]])
     await connection.execute("UPDATE job SET inputs = jsonb_build_object('corpus_id', $1::bigint)", corpus.id)
@@ -148,7 +148,7 @@ async def test_what_is_in_a_corpus_is_counted(connection: Connection) -> None:
 
 async def test_chunks_that_a_job_covers_are_not_due(connection: Connection) -> None:
     corpus = await small_corpus(connection)
-    await keep(connection, corpus.id, new_work())
+    await keep(connection, corpus.id, **new_work())
     first, second = await corpora.waiting(connection, corpus.id)
     await store_job(connection, corpus.id, [first], "failed")
     for status in ("waiting", "failed", "running", "cancelled", "paused"):
@@ -169,7 +169,7 @@ async def test_a_corpus_names_every_number_format_until_it_is_deleted(connection
 
     assert (await corpora.corpus(connection, corpus.id)).model_dtypes == ["float32", "bfloat16"]
     # Once it is deleted, nothing of it is left.
-    await keep(connection, corpus.id, new_work())
+    await keep(connection, corpus.id, **new_work())
     await embed_waiting(connection, corpus.id)
     await corpora.delete(connection, corpus.id)
 
