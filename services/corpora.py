@@ -16,7 +16,7 @@ from schemas.values.requests import ImportRequest
 from services.new_runs import Submitted, submit_run
 from stages.reports.words import counted
 from store.corpora import chunk_search, corpora, keeping, works
-from store.corpora.corpora import EMBEDDER, corpus_of_name, embedder_settings
+from store.corpora.corpora import corpus_of_name
 from store.database import Connection, Database
 from store.questions import queries, query_runs
 from store.runs.chain import content_hash
@@ -109,7 +109,7 @@ def language_named(text: str | None) -> str | None:
 async def values_for_import(connection: Connection, name: str) -> dict[str, str]:
     """The settings that an import into a corpus needs, by name: those it was made with; none for a new corpus."""
     found = await corpora.find(connection, name)
-    return {} if found is None else {key: str(value) for key, value in embedder_settings(found).items()}
+    return {} if found is None else {key: str(value) for key, value in found.embedder.items()}
 
 
 def corpus_loss(corpus: CorpusView) -> str:
@@ -155,17 +155,14 @@ async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterabl
 
 
 def _embedder(settings: EffectiveSettings) -> dict[str, Any]:
-    """What a corpus keeps of the embedder of these settings."""
-    values = settings.run.values()
-    return {name: values[setting] for name, setting in EMBEDDER.items()}
+    run = settings.run
+    return {"backend": run.embedding.backend, "model": run.model.embedding_model, "dimension": run.embedding.dimension}
 
 
 def refuse_differences(corpus: StoredCorpus, settings: EffectiveSettings, request: ImportRequest | None = None) -> None:
     """Raise Refused, naming every difference, when a corpus was made with other values than these."""
     now = settings.run.values()
-    values: list[tuple[str, object, object]] = [
-        (name, made, now[name]) for name, made in embedder_settings(corpus).items()
-    ]
+    values: list[tuple[str, object, object]] = [(name, made, now[name]) for name, made in corpus.embedder.items()]
     if request is not None:
         asked = [
             ("embed_headings", corpus.embeds_headings, request.embed_headings),
@@ -235,14 +232,14 @@ async def follow(database: Database, of: StoredCorpus, settings: EffectiveSettin
         copy = await corpora.copy_of(connection, of.id)
     if copy is None:
         return None
-    values = {name: str(value) for name, value in embedder_settings(copy).items()}
+    values = {name: str(value) for name, value in copy.embedder.items()}
     _, _, submitted = await reembed(database, of.name, settings.with_values(values))
     run = "" if submitted is None else f", which r{submitted.run_id} embeds by {copy.model}"
     return f"'{copy.name}' has them too{run}."
 
 
 async def _made(connection: Connection, of: StoredCorpus, settings: EffectiveSettings) -> StoredCorpus:
-    if all(settings.run.values()[name] == value for name, value in embedder_settings(of).items()):
+    if all(settings.run.values()[name] == value for name, value in of.embedder.items()):
         raise Refused(f"Corpus '{of.name}' is embedded by {of.model} already. Name another model with --model.")
     if await corpora.find(connection, of.name + _SUFFIX) is not None:
         command = f"ragq corpus delete {shlex.quote(of.name + _SUFFIX)}"

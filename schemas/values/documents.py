@@ -314,6 +314,15 @@ class CorpusView(StoredCorpus):
     searchable: int = Field(examples=[2])
     """Content chunks that can be found."""
     waiting: int = Field(examples=[3])
+    @property
+    def embedder(self) -> dict[str, str | int]:
+        """What its texts are embedded by, by the names of the settings."""
+        return {
+            "EMBEDDING_BACKEND": self.backend,
+            "MODEL_EMBEDDING_MODEL": self.model,
+            "EMBEDDING_DIMENSION": self.dimension,
+        }
+
     """Content chunks without a vector."""
     failed: int = Field(examples=[0])
     """Those of them whose job failed; `ragq retry` or the next import brings them."""

@@ -19,7 +19,7 @@ from stages.queries.expand import pasted_expansion
 from stages.queries.relevance import fitted_weights
 from stages.queries.templates import OF_QUESTIONS
 from stages.texts.characters import is_plain_id
-from store.corpora.corpora import DEFAULT_CORPUS, all_corpora, corpus_of_name, embedder_settings
+from store.corpora.corpora import DEFAULT_CORPUS, all_corpora, corpus_of_name
 from store.corpora.works import documents_of, matching_works
 from store.database import Connection
 from store.questions import presets, queries
@@ -239,7 +239,7 @@ def _refuse_floor(settings: RunSettings, corpus: StoredCorpus) -> None:
 
 def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """The snapshot with the corpus's embedder in it."""
-    of_corpus = embedder_settings(corpus)
+    of_corpus = corpus.embedder
     others = [
         f"{name}={snapshot[name]['value']}"
         for name, value in of_corpus.items()

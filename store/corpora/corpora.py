@@ -15,21 +15,6 @@ from stages.models import refuse_mixture
 from store import rows
 from store.database import BULK_SECONDS, Connection, Database, Lock, share, try_hold
 
-COLUMNS = ", ".join(StoredCorpus.model_fields)
-
-MAKE = """
-INSERT INTO corpus (
-    name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens,
-    language, full_text, copy_of_id, searchable_chunks
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0) ON CONFLICT (name) DO NOTHING
-"""
-
-# The first language stays.
-TAKE_LANGUAGE = f"""
-UPDATE corpus SET language = coalesce(language, $2), full_text = coalesce(full_text, $3) WHERE id = $1
-RETURNING {COLUMNS}
-"""
-
 _OF_JOBS = """
 SELECT i.chunk_id::bigint FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
 WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::bigint = $1 AND j.status IN
@@ -96,23 +81,15 @@ WHERE id = $1 RETURNING model_digest, model_dtypes
 
 
 async def make(
-    connection: Connection,
-    name: str,
-    *,
-    backend: str,
-    model: str,
-    dimension: int,
-    embeds_headings: bool,
-    chunk_tokens: int = 0,
-    reads_tokens: int | None = None,
-    language: str | None = ENGLISH,
-    copy_of_id: int | None = None,
+    connection: Connection, name: str, *, language: str | None = ENGLISH, **made_with: str | int | None
 ) -> StoredCorpus:
-    """The corpus of a name; it is made if there is none. One that is there is given as it is. Without a language it
-    needs one by `take_language` before chunks are stored."""
+    """The corpus of a name; it is made with these columns if there is none. One that is there is given as it is.
+    Without a language it needs one by `take_language` before chunks are stored."""
     full_text = None if language is None else configuration_of(language)
-    made_with = (backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens, language, full_text)
-    await connection.execute(MAKE, name, *made_with, copy_of_id)
+    row = {"name": name, "language": language, "full_text": full_text, "searchable_chunks": 0, **made_with}
+    places = ", ".join(f"${place}" for place in range(1, len(row) + 1))
+    statement = f"INSERT INTO corpus ({', '.join(row)}) VALUES ({places}) ON CONFLICT (name) DO NOTHING"
+    await connection.execute(statement, *row.values())
     found = await find(connection, name)
     assert found is not None
     return found
@@ -147,10 +124,9 @@ async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
 
 async def take_language(connection: Connection, corpus_id: int, language: str) -> StoredCorpus:
     """The corpus, in this language if it has none yet. Raises DomainError."""
-    row = await connection.fetchrow(TAKE_LANGUAGE, corpus_id, language, configuration_of(language))
-    if row is None:
-        raise corpus_missing(corpus_id)
-    return StoredCorpus(**row)
+    without = {"id": corpus_id, "language": None}
+    await rows.update(connection, "corpus", without, language=language, full_text=configuration_of(language))
+    return await corpus(connection, corpus_id)
 
 
 async def all_corpora(connection: Connection) -> list[StoredCorpus]:
@@ -272,16 +248,3 @@ async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
             slug="corpus-missing",
         )
     return found
-
-
-EMBEDDER: Final = {
-    "backend": "EMBEDDING_BACKEND",
-    "model": "MODEL_EMBEDDING_MODEL",
-    "dimension": "EMBEDDING_DIMENSION",
-}
-"""What a corpus keeps of its embedder, and the settings that say so."""
-
-
-def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
-    """The values that a corpus was embedded with, by the names of their settings."""
-    return {setting: getattr(corpus, name) for name, setting in EMBEDDER.items()}
