@@ -16,7 +16,6 @@ from schemas.statuses import JobStatus
 from services.new_runs import Submitted
 from services.submit import submit
 from stages.corpora.cut import SEPARATOR
-from stages.corpora.works import WorkName
 from store.corpora import works
 from store.questions import queries
 from store.questions.query_runs import QueryView, query_view
@@ -72,11 +71,10 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
     if as_json:
         print_json(query_json(shown) | {"passages": found[:limit], "found": len(found)})
     else:
-        names = with_database(works.names, sorted({one.work_id for one in found}))
+        titles = with_database(works.titles, sorted({one.work_id for one in found}))
         for place, one in enumerate(found[:limit], start=1):
-            work = names.get(one.work_id, WorkName("", ""))
             headings = one.heading_breadcrumbs.split(SEPARATOR) if one.heading_breadcrumbs else []
-            of_work = place_words(work.title, headings, one.pages, one.start_line, one.end_line)
+            of_work = place_words(titles.get(one.work_id, ""), headings, one.pages, one.start_line, one.end_line)
             draw(Text(f"{place}. {of_work}", "bold"), f"{one.content.strip()}\n")
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)

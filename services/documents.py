@@ -72,8 +72,8 @@ async def document_view(
             assert work_id is not None
             work = await works.work(connection, work_id)
             if work.job_id is None:
-                found = await asyncio.to_thread(outline, await works.markdown(connection, work.id), ())
-                headings = tuple(heading.model_copy(update={"work_line": heading.line}) for heading in found.headings)
+                by_text = await asyncio.to_thread(outline, (await works.text(connection, work.id))[0], ())
+                headings = tuple(heading.model_copy(update={"work_line": heading.line}) for heading in by_text.headings)
                 return DocumentView(work_id=work.id, title=work.title, format="markdown", headings=headings)
             job_id = work.job_id
         await document_job(connection, job_id)
@@ -106,7 +106,7 @@ async def document_text(
     converted nothing yet.
     """
     if work_id is not None:
-        return await works.markdown(connection, work_id), await works.page_lines(connection, work_id)
+        return await works.text(connection, work_id)
     assert job_id is not None
     await document_job(connection, job_id)
     made = await output_of(connection, job_id, SanitisedDocument) or await needed(connection, job_id, ConvertedDocument)

@@ -9,7 +9,7 @@ from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.profiles import ChangedSetting
 from schemas.statuses import StageStatus
-from schemas.values.documents import CorpusView, ListedWork
+from schemas.values.documents import CorpusView, WorkView
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
 from stages.reports.tables import UI, Cell, Figure, Moment, Ref, State, StateKind, Table
 from store.references.references import StoredIndex
@@ -51,7 +51,7 @@ def _readiness(corpus: CorpusView) -> State:
     return State("ready", "good") if corpus.searchable else State("empty", "idle")
 
 
-def works_table(listed: Iterable[ListedWork]) -> Table:
+def works_table(listed: Iterable[WorkView]) -> Table:
     """Works of a corpus, with the jobs that made them of documents."""
     rows = (
         (
@@ -71,7 +71,7 @@ def works_table(listed: Iterable[ListedWork]) -> Table:
     return Table("Works", columns, tuple(rows), texts=("title", "authors", "state", "job", "source", "imported"))
 
 
-def _searchability(work: ListedWork) -> State:
+def _searchability(work: WorkView) -> State:
     is_whole = work.chunks and work.chunks == work.searchable
     return State("searchable", "good") if is_whole else State(f"{work.searchable} of {work.chunks} searchable", "wait")
 

@@ -187,9 +187,8 @@ async def run_consolidate(work: Work) -> ConsolidatedContext:
     preset = work.preset.consolidation
     validated = await work.output(ValidatedChunks)
     hashes = (await work.output(RerankedChunks)).work_hashes
-    involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
     parents = await work.database.ask(works.around, [chunk.chunk_id for chunk in validated.chunks])
-    texts = await work.database.ask(works.unchanged_texts, involved)
+    texts = await work.database.ask(works.texts, sorted({chunk.work_id for chunk in validated.chunks}))
     return consolidate_chunks(validated.chunks, parents=parents, works=texts, work_hashes=hashes, preset=preset)
 
 

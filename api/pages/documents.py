@@ -18,7 +18,7 @@ from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
-from schemas.values.documents import Bibliography, DecidedBy, RepairAction, SelectionAction, WorkChunk, WorkHeading
+from schemas.values.documents import Bibliography, CorpusChunk, DecidedBy, RepairAction, SelectionAction, WorkHeading
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import document_job, document_text, document_view
@@ -187,13 +187,12 @@ async def work_page(
     where it is named."""
     if line is not None:
         show, part = "text", (line - 1) // WORK_PAGE_LINES + 1
-    chunks: tuple[WorkChunk, ...] = ()
+    chunks: tuple[CorpusChunk, ...] = ()
     lines: list[str] = []
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
-        page_lines = await works.page_lines(connection, work_id)
         if show == "text":
-            lines = lines_of(await works.markdown(connection, work_id) or "")
+            lines = lines_of((await works.text(connection, work_id))[0])
             count, size = len(lines), WORK_PAGE_LINES
         else:
             size = PAGE_CHUNKS
@@ -207,7 +206,7 @@ async def work_page(
         request,
         "work.html.j2",
         work=work,
-        pages={chunk.id: pages_of(page_lines, chunk.start_line, chunk.end_line) for chunk in chunks},
+        pages={chunk.id: pages_of(work.page_lines, chunk.start_line, chunk.end_line) for chunk in chunks},
         described={
             name: getattr(work, name)
             for name in Bibliography.model_fields
@@ -242,12 +241,11 @@ async def of_document(ctx: Context, job_id: PathId) -> Response:
 async def of_work(ctx: Context, work_id: PathId) -> Response:
     """The file that a work was made from."""
     async with ctx.database.connection() as connection:
-        found = await works.original(connection, work_id)
-        if found is None:
+        work = await works.work(connection, work_id)
+        if work.original_hash is None:
             raise HTTPException(404, f"Work {work_id} was made from no other file; {UI}/works/{work_id} has its text.")
-        named, path = found
-        content = await corpora.original(connection, named)
-    return _served(content, base_name(path))
+        content = await corpora.original(connection, work.original_hash)
+    return _served(content, base_name(work.source_path))
 
 
 def _served(content: bytes, name: str) -> Response:

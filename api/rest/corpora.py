@@ -10,7 +10,7 @@ from api.context import Context
 from api.parameters import Body, PathId, StrictRoute, with_example
 from api.work_uploads import MAX_FILES, import_uploaded
 from schemas.values.base import MAX_ID, Listed, Text
-from schemas.values.documents import CorpusView, DocumentView, WorkChunk
+from schemas.values.documents import CorpusChunk, CorpusView, DocumentView
 from schemas.values.requests import ChunksWanted, ImportRequest
 from services import documents
 from services.corpora import delete_corpus
@@ -93,7 +93,7 @@ works_router = APIRouter(prefix="/works", tags=["corpora"])
 
 
 @works_router.get("/{work_id:int}/chunks")
-async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> Listed[WorkChunk]:
+async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> Listed[CorpusChunk]:
     """The content chunks in the order of the text."""
     return await ctx.database.once(works.chunks, work_id, wanted)
 

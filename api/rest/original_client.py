@@ -17,7 +17,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import VectorStatus
 from schemas.values.base import Listed, Text
-from schemas.values.documents import ListedWork, WorkView
+from schemas.values.documents import WorkView
 from schemas.values.requests import WorksWanted
 from schemas.values.runs import SettingValue
 from services.questions.submission import choose_models, with_chosen_models
@@ -125,7 +125,7 @@ class CorpusStatsReply(Reply):
     and those whose job failed."""
 
 
-class CorpusWork(ListedWork):
+class CorpusWork(WorkView):
     """A work in one line."""
 
     @computed_field(examples=["tea.md"])  # type: ignore[prop-decorator]
@@ -303,6 +303,6 @@ async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContent:
     when that does not match its hash."""
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
-        markdown = await works.markdown(connection, work_id)
+        markdown, _ = await works.text(connection, work_id)
     same = {"work_id": work.id, "work_title": work.title, "filename": base_name(work.source_path)}
     return WorkContent(**dict(work), **same, content=markdown)

@@ -240,10 +240,20 @@ class WorkLines(Value):
 class CorpusChunk(WorkLines):
     """A stored chunk of a work."""
 
-    id: int
-    work_id: int
-    parent_id: int | None
+    id: int = Field(examples=[7])
+    work_id: int = Field(examples=[7])
+    parent_id: int | None = Field(examples=[11])
     """The heading chunk of the nearest section around it."""
+    vector_status: VectorStatus = Field(default=VectorStatus.VEC, examples=["vec"])
+    """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
+    is_cut: bool = False
+    """The text is longer than the embedder reads: the vector has only its beginning."""
+
+    @computed_field(examples=[143])  # type: ignore[prop-decorator]
+    @property
+    def words(self) -> int:
+        """Words with spaces between them."""
+        return len(self.content.split())
 
 
 class CutChunk(WorkLines):
@@ -304,6 +314,15 @@ class StoredCorpus(Value):
     """Chunks that have a vector and postings; kept with them in one transaction."""
     created_at: datetime
 
+    @property
+    def embedder(self) -> dict[str, str | int]:
+        """What its texts are embedded by, by the names of the settings."""
+        return {
+            "EMBEDDING_BACKEND": self.backend,
+            "MODEL_EMBEDDING_MODEL": self.model,
+            "EMBEDDING_DIMENSION": self.dimension,
+        }
+
 
 class CorpusView(StoredCorpus):
     """A corpus and what is in it, in numbers."""
@@ -314,15 +333,6 @@ class CorpusView(StoredCorpus):
     searchable: int = Field(examples=[2])
     """Content chunks that can be found."""
     waiting: int = Field(examples=[3])
-    @property
-    def embedder(self) -> dict[str, str | int]:
-        """What its texts are embedded by, by the names of the settings."""
-        return {
-            "EMBEDDING_BACKEND": self.backend,
-            "MODEL_EMBEDDING_MODEL": self.model,
-            "EMBEDDING_DIMENSION": self.dimension,
-        }
-
     """Content chunks without a vector."""
     failed: int = Field(examples=[0])
     """Those of them whose job failed; `ragq retry` or the next import brings them."""
@@ -362,17 +372,21 @@ class WorkHeading(Value):
     """Content chunks of the section itself, without deeper sections."""
 
 
-class ListedWork(Value):
-    """A work in one line."""
+class WorkView(Bibliography):
+    """A work without its text."""
 
     id: int = Field(examples=[7])
+    corpus_id: int = Field(examples=[1])
     corpus: str = Field(examples=["default"])
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
-    year: int | None = Field(examples=[2019])
     source_path: str = Field(examples=["tea.md"])
     content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
+    original_hash: str | None = Field(examples=[None])
+    """SHA-256 of the file that it was converted from; null for one of markdown."""
+    page_lines: tuple[int, ...] = Field(exclude=True)
+    """The line at which each page begins; empty for a work without pages."""
+    lines: int = Field(examples=[15])
+    """Lines of the markdown, up to the last that is in a section."""
     chunks: int = Field(examples=[2])
     """Content chunks that are searched or wait for it."""
     searchable: int = Field(examples=[2])
@@ -381,34 +395,8 @@ class ListedWork(Value):
     updated_at: datetime
     job_id: int | None = Field(examples=[34])
     """The job that made it what it is; null for a work that went through no stages."""
-
-
-class WorkView(ListedWork, Bibliography):
-    """A work without its text."""
-
-    corpus_id: int = Field(examples=[1])
-    lines: int = Field(examples=[15])
-    """Lines of the markdown, up to the last that is in a section."""
-    headings: tuple[WorkHeading, ...]
-    """The sections in the order of lines, sections before those inside them."""
-
-
-class WorkChunk(WorkLines):
-    """A content chunk of a work."""
-
-    id: int = Field(examples=[7])
-    parent_id: int | None = Field(examples=[11])
-    """The section around it."""
-    vector_status: VectorStatus = Field(examples=["vec"])
-    """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
-    is_cut: bool
-    """The text is longer than the embedder reads: the vector has only its beginning."""
-
-    @computed_field(examples=[143])  # type: ignore[prop-decorator]
-    @property
-    def words(self) -> int:
-        """Words with spaces between them."""
-        return len(self.content.split())
+    headings: tuple[WorkHeading, ...] = ()
+    """The sections in the order of lines, sections before those inside them; none in a list of works."""
 
 
 class DocumentView(Value):

@@ -170,8 +170,12 @@ class Words:
     """Words of the content; headings do not count."""
 
     def length(self, text: str) -> int:
-        """See count_words."""
-        return count_words(text)
+        """The number of words, without link targets; a word has at least one letter or digit.
+
+        >>> Words().length("- see [the **leaf**](http://example.org/a/b) - twice")
+        4
+        """
+        return sum(any(map(str.isalnum, part)) for part in _LINK_TARGET.sub("]", text).split())
 
     def pieces(self, text: str, most: int) -> Iterator[str]:
         """Parts between spaces are counted, whether or not they are words."""
@@ -187,45 +191,18 @@ class Words:
         return 0
 
 
-def count_words(markdown: str) -> int:
-    """The number of words of a text, without link targets; a word has at least one letter or digit.
-
-    >>> count_words("- see [the **leaf**](http://example.org/a/b) - twice")
-    4
-    """
-    return sum(any(map(str.isalnum, part)) for part in _LINK_TARGET.sub("]", markdown).split())
-
-
-def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
-    """The text that is embedded for a chunk: its content, below the path of headings if the corpus embeds headings.
-
-    >>> from schemas.values.documents import CorpusChunk
-    >>> chunk = CorpusChunk(id=1, work_id=1, parent_id=None, level="H2-chunk", content="Steep it.",
-    ...                     heading_breadcrumbs="Tea > Brewing", start_line=3, end_line=3)
-    >>> embedded_text(chunk, embeds_headings=True)
-    'Tea > Brewing\\nSteep it.'
-    """
-    if not (embeds_headings and chunk.heading_breadcrumbs):
-        return chunk.content
-    return f"{chunk.heading_breadcrumbs}\n{chunk.content}"
-
-
 async def embed_chunks(
     chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
 ) -> TextVectors:
-    """One row per chunk, as `unit_vectors` gives it; none without chunks."""
+    """One row per chunk, as `unit_vectors` gives it; none without chunks. A chunk is embedded below its path of
+    headings if the corpus embeds headings."""
     if not chunks:
         return TextVectors(np.empty((0, dimension), dtype=np.float32))
-    texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
+    texts = []
+    for chunk in chunks:
+        has_headings = embeds_headings and chunk.heading_breadcrumbs
+        texts.append(f"{chunk.heading_breadcrumbs}\n{chunk.content}" if has_headings else chunk.content)
     return await unit_vectors(texts, embedder=embedder, timeout_s=timeout_s, dimension=dimension)
-
-
-class WorkName(NamedTuple):
-    """What a source is called by."""
-
-    title: str
-    corpus: str
-    """The name of the corpus that has the work."""
 
 
 class WorkText(NamedTuple):

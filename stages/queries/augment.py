@@ -19,7 +19,6 @@ from schemas.values.queries import (
     Source,
 )
 from stages.corpora.cut import plain_sentences
-from stages.corpora.works import WorkName
 from stages.models import most_prompt_tokens, most_tokens, reply_room
 from stages.queries.consolidate import group_of, heading_of, nearest_heading
 from stages.queries.templates import answer_messages, render
@@ -38,7 +37,7 @@ def augment_prompt(
     consolidated: ConsolidatedContext | None,
     retrieved: Sequence[RerankedChunk],
     *,
-    names: Mapping[int, WorkName],
+    names: Mapping[int, tuple[str, str]],
     parents: Mapping[int, CorpusChunk],
     template: str,
     template_tag: str,
@@ -48,7 +47,7 @@ def augment_prompt(
     max_answer_tokens: int | None = None,
 ) -> AugmentedPrompt:
     """The prompt with the first `top_n` passages of the consolidated context, in that order; without any, with the
-    retrieved chunks, best score first. Names are by work id, heading chunks around the passages by id.
+    retrieved chunks, best score first. Titles and corpora are by work id, heading chunks around the passages by id.
 
     With `context_tokens`, the prompt and its answer fit into so many: passages at the end are left out, and the last
     that is shown may end earlier, with a sentence. Raises DomainError where not even the start of one fits, and
@@ -167,14 +166,14 @@ def _headings_above(passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -
 
 
 def _source(
-    label: str, passage: ContextGroup, names: Mapping[int, WorkName], parents: Mapping[int, CorpusChunk]
+    label: str, passage: ContextGroup, names: Mapping[int, tuple[str, str]], parents: Mapping[int, CorpusChunk]
 ) -> Source:
-    name = names.get(passage.work_id, WorkName(f"Unknown Work (id={passage.work_id})", ""))
+    title, corpus = names.get(passage.work_id, (f"Unknown Work (id={passage.work_id})", ""))
     above, own = _headings_above(passage, parents), heading_of(passage.content)
     return Source(
         label=label,
-        title=name.title,
-        corpus=name.corpus,
+        title=title,
+        corpus=corpus,
         heading_chain=above if own is None or own in above[-1:] else (*above, own),
         **passage.model_dump(include=Passage.model_fields.keys() - {"heading_chain"}),
     )

@@ -64,7 +64,7 @@ async def rerank_chunks(
         enriched = enriched_content(chunk, work, preset)
         candidates.append(
             RerankedChunk(
-                **chunk.model_dump(exclude={"id"}),
+                **chunk.model_dump(include={*RerankedChunk.model_fields}),
                 chunk_id=chunk.id,
                 fused_score=fused[chunk.id],
                 rrf_score=fused[chunk.id] if retrieved.fusion == "rrf" else None,

@@ -7,20 +7,11 @@ from typing import Any
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.base import Listed
-from schemas.values.documents import (
-    Bibliography,
-    CorpusChunk,
-    DocumentView,
-    ListedWork,
-    WorkChunk,
-    WorkFilter,
-    WorkHeading,
-    WorkView,
-)
+from schemas.values.documents import Bibliography, CorpusChunk, DocumentView, WorkFilter, WorkHeading, WorkView
 from schemas.values.requests import ChunksWanted, WorksWanted
 from stages.corpora.blocks import lines_of
 from stages.corpora.cut import SEPARATOR
-from stages.corpora.works import WorkName, WorkText, refuse_changed
+from stages.corpora.works import WorkText
 from stages.queries.query_files import document_name
 from store import rows
 from store.corpora.corpora import CUT, FAILED
@@ -48,13 +39,17 @@ CROSS JOIN LATERAL (
 ) AS c
 """
 
-LISTED = f"""
-SELECT w.id, k.name AS corpus, w.title, w.authors, w.year, w.source_path, w.content_hash, w.created_at, w.updated_at,
-       w.job_id, c.searchable, c.chunks
-FROM (SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4) AS w
-JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS}
-ORDER BY w.title, w.id
+_FIELDS = ", ".join(f"w.{name}" for name in Bibliography.model_fields)
+
+_WORKS = f"""
+SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.original_hash, w.page_lines,
+       w.created_at, w.updated_at, w.job_id, {_FIELDS}, c.*
+FROM ({{chosen}}) AS w JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS} ORDER BY w.title, w.id
 """
+
+WORK = _WORKS.format(chosen="SELECT * FROM works WHERE id = $1")
+
+LISTED = _WORKS.format(chosen=f"SELECT * FROM works AS w WHERE {SEARCHED} ORDER BY w.title, w.id LIMIT $3 OFFSET $4")
 
 
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
@@ -64,49 +59,30 @@ async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, Wo
     return {row["id"]: WorkText(row["content_hash"], lines_of(_intact(row)), row["page_lines"]) for row in stored}
 
 
-async def markdown(connection: Connection, work_id: int) -> str:
-    """The markdown of a work as it was imported. Raises MissingError, and Refused when it does not match its hash."""
+async def text(connection: Connection, work_id: int) -> tuple[str, Sequence[int]]:
+    """The markdown of a work as it was imported, and the line at which each page begins. Raises Refused for a work that
+    is not stored, and WorkChangedError when the markdown does not match its hash."""
     row = await connection.fetchrow(TEXTS, [work_id])
     if row is None:
         raise work_missing(work_id)
-    return _intact(row)
-
-
-async def unchanged_texts(connection: Connection, hashes: Mapping[int, str]) -> dict[int, WorkText]:
-    """The works of these ids with these hashes. Raises WorkChangedError for one that is gone or has another."""
-    found = await texts(connection, list(hashes))
-    refuse_changed(found, hashes)
-    return found
+    return _intact(row), row["page_lines"]
 
 
 async def titles(connection: Connection, work_ids: Sequence[int]) -> dict[int, str]:
     """The titles of works, by id; those that are gone are absent."""
-    return {work_id: name.title for work_id, name in (await names(connection, work_ids)).items()}
+    return {work_id: title for work_id, (title, _) in (await names(connection, work_ids)).items()}
 
 
-async def names(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkName]:
-    """The titles of works with the names of their corpora, by id; works that are gone are absent."""
-    return {row["id"]: WorkName(row["title"], row["corpus"]) for row in await connection.fetch(NAMES, list(work_ids))}
+async def names(connection: Connection, work_ids: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """The titles of works and the names of their corpora, by id; works that are gone are absent."""
+    return {row["id"]: (row["title"], row["corpus"]) for row in await connection.fetch(NAMES, list(work_ids))}
 
 
-async def original(connection: Connection, work_id: int) -> tuple[str, str] | None:
-    """The hash and the path of the file that a work was converted from; None for one of markdown, and for none."""
-    row = await connection.fetchrow(
-        "SELECT original_hash, source_path FROM works WHERE id = $1 AND original_hash IS NOT NULL", work_id
-    )
-    return None if row is None else (row["original_hash"], row["source_path"])
-
-
-async def page_lines(connection: Connection, work_id: int) -> list[int]:
-    """The line at which each page of a work begins; empty for a work without pages."""
-    return await rows.value(connection, "works", "page_lines", id=work_id) or []
-
-
-async def listed(connection: Connection, corpus_id: int | None, wanted: WorksWanted) -> Listed[ListedWork]:
+async def listed(connection: Connection, corpus_id: int | None, wanted: WorksWanted) -> Listed[WorkView]:
     """The works of a corpus, or of all, by title, or a part of them; `search` is in title, authors, year or source."""
     part = await connection.fetch(LISTED, corpus_id, wanted.search, wanted.limit, wanted.offset)
     total = await connection.fetchval(f"SELECT count(*) FROM works AS w WHERE {SEARCHED}", corpus_id, wanted.search)
-    return wanted.page([ListedWork(**row) for row in part], total)
+    return wanted.page([WorkView(**row) for row in part], total)
 
 
 def _intact(row: Mapping[str, Any]) -> str:
@@ -116,7 +92,7 @@ def _intact(row: Mapping[str, Any]) -> str:
     return markdown
 
 
-# A comma ends a tag, with or without spaces around it.
+# Its values are the fields of a filter, in order. A comma ends a tag, with or without spaces around it.
 _MATCHING = """
 w.corpus_id = ANY($1::bigint[])
 AND ($2::text IS NULL OR position(lower($2) IN lower(w.authors)) > 0)
@@ -140,26 +116,14 @@ FROM works AS w WHERE {_MATCHING}
 
 async def matching_chunks(connection: Connection, corpus_ids: Sequence[int], works: WorkFilter) -> list[int]:
     """The chunks of these works that can be found, by id."""
-    return [row["id"] for row in await connection.fetch(CHUNKS, list(corpus_ids), *_values(works))]
+    return [row["id"] for row in await connection.fetch(CHUNKS, list(corpus_ids), *dict(works).values())]
 
 
 async def matching_works(connection: Connection, corpus_ids: Sequence[int], works: WorkFilter) -> tuple[int, int]:
     """How many works a filter leaves, and how many of them have a chunk that can be found."""
-    row = await connection.fetchrow(WORK_FILTER_COUNT, list(corpus_ids), *_values(works))
+    row = await connection.fetchrow(WORK_FILTER_COUNT, list(corpus_ids), *dict(works).values())
     return row["works"], row["searchable"]
 
-
-def _values(works: WorkFilter) -> tuple[str | int | None, ...]:
-    return works.author, works.title, works.tag, works.year_from, works.year_to
-
-
-_FIELDS = ", ".join(f"w.{name}" for name in Bibliography.model_fields)
-
-WORK = f"""
-SELECT w.id, w.corpus_id, k.name AS corpus, w.source_path, w.content_hash, w.created_at, w.updated_at, w.job_id,
-       {_FIELDS}, c.*
-FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id {_COUNTS} WHERE w.id = $1
-"""
 
 # A heading without words has the path of the section around it.
 HEADINGS = f"""
@@ -182,7 +146,7 @@ c.work_id = $1 AND c.level LIKE '%-chunk' AND ($2::bigint IS NULL OR EXISTS (
 """
 
 WORK_VIEW_CHUNKS = f"""
-SELECT c.id, c.parent_id, c.level, c.start_line, c.end_line, c.heading_breadcrumbs, c.content,
+SELECT c.id, c.work_id, c.parent_id, c.level, c.start_line, c.end_line, c.heading_breadcrumbs, c.content,
        CASE WHEN c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED.replace("$1", "$3")})
             THEN '{VectorStatus.VEC_ERR}' ELSE c.vector_status END AS vector_status,
        c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT.replace("$1", "$3")}) AS is_cut
@@ -206,7 +170,7 @@ async def work(connection: Connection, work_id: int) -> WorkView:
     return WorkView(**row, headings=tuple(headings))
 
 
-async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> Listed[WorkChunk]:
+async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> Listed[CorpusChunk]:
     """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included.
     Raises Refused for a work that is not stored."""
     corpus_id = await rows.value(connection, "works", "corpus_id", id=work_id)
@@ -214,7 +178,7 @@ async def chunks(connection: Connection, work_id: int, wanted: ChunksWanted) -> 
         raise work_missing(work_id)
     total = await connection.fetchval(f"SELECT count(*) FROM chunks AS c WHERE {_IN_SECTION}", work_id, wanted.heading)
     part = (work_id, wanted.heading, corpus_id, wanted.limit, wanted.offset)
-    return wanted.page([WorkChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part)], total)
+    return wanted.page([CorpusChunk(**row) for row in await connection.fetch(WORK_VIEW_CHUNKS, *part)], total)
 
 
 async def remove(connection: Connection, corpus_id: int, work_id: int) -> bool:
@@ -254,7 +218,9 @@ async def refuse_replaced(connection: Connection, job_ids: Sequence[int]) -> Non
         )
 
 
-COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
+COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields if name != "is_cut")
+
+BY_ID = f"SELECT {COLUMNS} FROM chunks AS c WHERE c.id = ANY($1::bigint[])"
 
 # UNION leaves each section in once, whatever hangs on it.
 AROUND = f"""
@@ -269,7 +235,7 @@ SELECT {COLUMNS} FROM around AS a JOIN chunks AS c ON c.id = a.id
 
 async def by_ids(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:
     """Chunks by id; those that are gone are absent."""
-    return {one.id: one for one in await rows.find(connection, CorpusChunk, "chunks", id=list(chunk_ids))}
+    return {row["id"]: CorpusChunk(**row) for row in await connection.fetch(BY_ID, list(chunk_ids))}
 
 
 async def around(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from schemas.chains import stages_of
-from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, CorpusChunk, StoredCorpus
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
@@ -104,11 +103,11 @@ async def small_corpus(connection: Connection, name: str = "small", **others: An
     return await corpora.make(connection, name, **made | others)
 
 
-async def chunks_of_work(connection: Connection, work_id: int) -> list[tuple[CorpusChunk, VectorStatus]]:
-    """The chunks of a work, each section before what is in it, with their status."""
-    rows = await connection.fetch("SELECT id, vector_status FROM chunks WHERE work_id = $1 ORDER BY id", work_id)
+async def chunks_of_work(connection: Connection, work_id: int) -> list[CorpusChunk]:
+    """The chunks of a work, each section before what is in it."""
+    rows = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 ORDER BY id", work_id)
     found = await works.by_ids(connection, [row["id"] for row in rows])
-    return [(found[row["id"]], VectorStatus(row["vector_status"])) for row in rows]
+    return [found[row["id"]] for row in rows]
 
 
 #: One row per chunk and term, of all corpora.

@@ -36,7 +36,11 @@ def chunk(
 def reranked(stored: CorpusChunk, *, final_score: float = 1.0, **fields: Any) -> RerankedChunk:
     scores = dict.fromkeys(("fused_score", "entity_boost", "intent_boost"), 0.0)
     ranks = {"dense_rank": None, "lexical_rank": None, "rerank_score": final_score, "final_score": final_score}
-    texts = {"chunk_id": stored.id, "enriched_content": stored.content, **stored.model_dump(exclude={"id"})}
+    texts = {
+        "chunk_id": stored.id,
+        "enriched_content": stored.content,
+        **stored.model_dump(include={*RerankedChunk.model_fields}),
+    }
     return RerankedChunk(**texts | scores | ranks | fields)
 
 

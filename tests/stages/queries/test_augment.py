@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from schemas.errors import DomainError
 from schemas.values import queries
-from stages.corpora.works import WorkName
 from stages.models import most_prompt_tokens
 from stages.queries.augment import NO_CONTEXT, SourceText, augment_prompt, source_texts
 from stages.queries.expand import no_expansion
@@ -32,7 +31,7 @@ def consolidated(*groups: queries.ContextGroup) -> queries.ConsolidatedContext:
 
 
 USUAL: dict[str, Any] = {
-    "names": {1: WorkName("Tea", "library"), 2: WorkName("Bridges", "library")},
+    "names": {1: ("Tea", "library"), 2: ("Bridges", "library")},
     "parents": {},
     "template": BLOCKS,
     "template_tag": "rag_augmentation",

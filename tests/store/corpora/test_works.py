@@ -7,6 +7,7 @@ import pytest
 from schemas.errors import DuplicateWorkError, EmbeddingArtifactMismatchError, FailureCategory, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.requests import WorksWanted
+from stages.corpora.works import refuse_changed
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome, keep
 from store.database import Connection
@@ -45,15 +46,16 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents_or_not_at_all(
 
     assert kept_outcome is ImportOutcome.NEW
     assert (await works.work(connection, kept_id)).corpus == corpus.name
-    ids = [chunk.id for chunk, _ in stored]
-    assert [(chunk.level, status, chunk.parent_id, chunk.start_line, chunk.end_line) for chunk, status in stored] == [
+    ids = [chunk.id for chunk in stored]
+    shown = ("level", "vector_status", "parent_id", "start_line", "end_line")
+    assert [tuple(getattr(chunk, name) for name in shown) for chunk in stored] == [
         ("H1", VectorStatus.NO_VEC, None, 1, 11),
         ("H1-chunk", VectorStatus.TO_VEC, ids[0], 3, 3),
         ("H2", VectorStatus.NO_VEC, ids[0], 5, 11),
         ("H2-chunk", VectorStatus.TO_VEC, ids[2], 7, 7),
         ("H2-chunk", VectorStatus.TABLE, ids[2], 9, 11),
     ]
-    assert [chunk.heading_breadcrumbs for chunk, _ in stored] == ["Tea", "Tea"] + ["Tea > Leaves"] * 3
+    assert [chunk.heading_breadcrumbs for chunk in stored] == ["Tea", "Tea"] + ["Tea > Leaves"] * 3
 
 
 async def test_another_text_of_a_source_replaces_every_chunk(connection: Connection) -> None:
@@ -98,7 +100,7 @@ async def test_the_same_text_from_elsewhere_is_refused_and_a_changed_work_gives_
     ):
         await change
         with pytest.raises(WorkChangedError, match=str(first_id)):
-            await works.unchanged_texts(connection, expected)
+            refuse_changed(await works.texts(connection, [first_id]), expected)
 
 
 async def test_sections_around_a_chunk_reach_up_to_the_outermost(connection: Connection) -> None:
