@@ -58,15 +58,13 @@ class _LabelRow(BaseModel):
         return cells | {"items": items or None}
 
     @model_validator(mode="after")
-    def _binary_is_of_the_score(self) -> Self:
-        if self.phq8_score is not None and bool(self.phq8_binary) is not (self.phq8_score >= DEPRESSED_FROM):
+    def _labels_agree(self, info: ValidationInfo) -> Self:
+        if self.phq8_score is None:
+            return self
+        if bool(self.phq8_binary) is not (self.phq8_score >= DEPRESSED_FROM):
             found = f"binary is {self.phq8_binary} and the score {self.phq8_score}"
             raise PydanticCustomError("binary", f"{found}, and 1 means a score of {DEPRESSED_FROM} or more")
-        return self
-
-    @model_validator(mode="after")
-    def _items_are_whole(self, info: ValidationInfo) -> Self:
-        if self.phq8_score is None or self.items is None:
+        if self.items is None:
             return self
         blank = [item for item, value in self.items.items() if value is None]
         rest = self.phq8_score - sum(value or 0 for value in self.items.values())
