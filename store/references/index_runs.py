@@ -5,19 +5,16 @@ the reaper finds that the publication is *due* and makes a job that has succeede
 is therefore a stage like any other: it is repeated when its worker dies, and its error is stored.
 """
 
-from collections import Counter
 from datetime import UTC, datetime
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.participants import ChunkScoresMeta, PartialBuild
+from schemas.values.participants import ChunkScoresMeta
 from stages.models import first_unlike
 from store import rows
 from store.database import Connection
-from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
+from store.references.references import DUE, PLANNED_COLUMNS, StoredIndex, index_missing, make_current
 from store.runs import jobs
 from store.runs.chain import content_hash
-
-BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
 
 # One job after the other looks, so that of those that end at the same moment exactly one publishes.
 LOCK = "SELECT coalesce((request ->> 'allow_partial')::boolean, false) FROM run WHERE id = $1 FOR NO KEY UPDATE"
@@ -41,14 +38,20 @@ FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed'
 WHERE j.run_id = $1
 """
 
+# As a PartialBuild; null of a complete index.
 LEFT_OUT = """
-SELECT j.subject::integer AS participant_id, a.error_category AS category,
-       coalesce((SELECT jsonb_array_length(c.output -> 'chunks')
-                 FROM current_attempt AS c
-                 WHERE c.job_id = j.id AND c.stage = 'chunk' AND c.status = 'done'), 0) AS chunks
-FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'failed'
-WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned')
-ORDER BY participant_id
+WITH left_out AS (
+    SELECT j.subject::integer AS participant_id, a.error_category AS category,
+           (SELECT jsonb_array_length(c.output -> 'chunks') FROM current_attempt AS c
+            WHERE c.job_id = j.id AND c.stage = 'chunk' AND c.status = 'done') AS chunks
+    FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.status = 'failed'
+    WHERE j.run_id = $1 AND j.status IN ('failed', 'poisoned')
+), reason AS (SELECT category, sum(chunks) AS chunks FROM left_out GROUP BY category HAVING sum(chunks) > 0)
+SELECT jsonb_build_object(
+    'skipped_participants', jsonb_agg(participant_id ORDER BY participant_id),
+    'chunk_skip_reason_counts', coalesce((SELECT jsonb_object_agg(category, chunks) FROM reason), '{}')
+)
+FROM left_out HAVING count(*) > 0
 """
 
 # An index that others may be searching is never changed: each publication is a new row.
@@ -101,8 +104,8 @@ FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
 
 async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
-    row = await connection.fetchrow(BY_RUN, run_id)
-    return None if row is None else StoredIndex(**row)
+    found = await rows.find(connection, StoredIndex, "reference_index", order="id DESC", run_id=run_id)
+    return found[0] if found else None
 
 
 async def cut_chunks(connection: Connection, run_id: int) -> int:
@@ -144,14 +147,16 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
             f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
         )
     await connection.execute(PUBLISH_EVIDENCE, index_id, run_id)
-    if left_out := await connection.fetch(LEFT_OUT, run_id):
-        reasons: Counter[str] = Counter()
-        for row in left_out:
-            reasons[row["category"]] += row["chunks"]
-        people = tuple(row["participant_id"] for row in left_out)
-        partial = PartialBuild(skipped_participants=people, chunk_skip_reason_counts=dict(+reasons))
-        await rows.update(connection, "reference_index", {"id": index_id}, partial=partial.model_dump_json())
-    await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
+    await make_current(
+        connection,
+        index_id,
+        index.name,
+        participants=states["succeeded"],
+        chunks=counts["chunks"],
+        model_digest=digests[0],
+        model_dtypes=dtypes,
+        partial=await connection.fetchval(LEFT_OUT, run_id),
+    )
     return True
 
 

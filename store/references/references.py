@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from asyncpg import Record
@@ -43,22 +43,11 @@ WHERE (name, identity) = (SELECT name, identity FROM reference_index WHERE id = 
   AND published_at IS NOT NULL AND replaced_at IS NULL
 """
 
-PUBLISH = """
-UPDATE reference_index SET published_at = now(), model_digest = $2, chunks = $3, model_dtypes = $4,
-       participants = (SELECT count(*) FROM reference_participant WHERE index_id = $1)
-WHERE id = $1
-"""
-
-IDENTITY: Final = (
-    *("backend", "model", "dimension", "data_set", "split", "split_ids_hash", "variant"),
-    *("chunk_size", "chunk_step", "min_evidence_chars"),
-)
-"""What makes the identity of an index, with its evidence where there is any."""
-
 
 def identity(index: IndexSource, evidence: str | None = None) -> str:
-    """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
-    parts = {name: getattr(index, name) for name in IDENTITY} | ({} if evidence is None else {"evidence": evidence})
+    """A hash over what makes two indexes of a name different: what each is built of and with, and its evidence where
+    there is any. An index replaces none of another identity."""
+    parts = index.model_dump(exclude={"name", "split_csv_hash"}) | ({} if evidence is None else {"evidence": evidence})
     return short_hash("\n".join(f"{name}={value}" for name, value in parts.items()))
 
 
@@ -87,10 +76,9 @@ class StoredIndex(IndexIdentity):
 
 PLANNED_COLUMNS = ", ".join([*IndexSource.model_fields, "evidence", "identity"])
 
-COLUMNS = ", ".join(StoredIndex.model_fields)
-
 CURRENT = (
-    f"SELECT {COLUMNS} FROM reference_index WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name, id"
+    f"SELECT {rows.columns_of(StoredIndex)} FROM reference_index "
+    "WHERE published_at IS NOT NULL AND replaced_at IS NULL ORDER BY name, id"
 )
 
 
@@ -107,20 +95,13 @@ async def current(connection: Connection) -> list[StoredIndex]:
     return [StoredIndex(**row) for row in await connection.fetch(CURRENT)]
 
 
-async def make_current(
-    connection: Connection,
-    index_id: int,
-    name: str,
-    model_digest: str | None,
-    chunks: int,
-    *,
-    model_dtypes: Sequence[str] = (),
-) -> None:
-    """Publish an index whose rows are all stored, and replace the older one of its name and identity."""
+async def make_current(connection: Connection, index_id: int, name: str, **columns: Any) -> None:
+    """Publish an index whose rows are all stored, with the columns that are known now, and replace the older one of its
+    name and identity."""
     # Of two that are published at the same moment, the later one has to see the earlier.
     await hold(connection, Lock.REFERENCE_INDEX, name)
     await connection.execute(REPLACE, index_id)
-    await connection.execute(PUBLISH, index_id, model_digest, chunks, list(model_dtypes))
+    await rows.update(connection, "reference_index", {"id": index_id}, published_at=rows.NOW, **columns)
 
 
 async def labels(connection: Connection, index_id: int) -> dict[int, dict[str, Any] | None]:
@@ -167,8 +148,6 @@ async def keep_imported(connection: Connection, artifact: LoadedArtifact) -> int
     index, chunks = artifact.source, artifact.chunks
     async with connection.transaction():
         index_id = await plan(connection, None, index)
-        scored, built = (one and one.model_dump_json() for one in (artifact.chunk_scores_meta, artifact.partial))
-        await rows.update(connection, "reference_index", {"id": index_id}, chunk_scores_meta=scored, partial=built)
         await connection.execute(KEEP_PARTICIPANTS, index_id, artifact.participants, index.data_set)
         await connection.copy_records_to_table(
             "reference_chunk",
@@ -188,7 +167,9 @@ async def keep_imported(connection: Connection, artifact: LoadedArtifact) -> int
             ),
             timeout=BULK_SECONDS,
         )
-        await make_current(connection, index_id, index.name, None, len(ids))
+        scored, built = (one and one.model_dump_json() for one in (artifact.chunk_scores_meta, artifact.partial))
+        counts = {"participants": len(artifact.participants), "chunks": len(ids), "model_dtypes": []}
+        await make_current(connection, index_id, index.name, **counts, chunk_scores_meta=scored, partial=built)
     return index_id
 
 
