@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, Final, NamedTuple
@@ -14,7 +14,7 @@ import Stemmer
 
 from benchmarks.common import Memory, Stack, data_folder, show, show_machine, stack
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.queries import QuerySet
+from schemas.values.requests import SubmittedQuery
 from schemas.values.scoring import Interval
 from stages.corpora.works import parse_corpus
 from stages.metrics.bootstrap import mean_intervals
@@ -42,12 +42,13 @@ class RetrievalSet(NamedTuple):
     queries: Path
     qrels: Path
 
-    def read(self) -> QuerySet:
+    def read(self) -> Sequence[SubmittedQuery]:
         """Its queries and judgements. Queries that are longer than a query may be are cut."""
         rows = map(json.loads, self.queries.read_text(encoding="utf-8").splitlines())
         lines = (json.dumps({"_id": str(row["_id"]), "text": row["text"].strip()[:MAX_CHARS]}) for row in rows)
         files = {"queries_file": str(self.queries), "qrels_file": str(self.qrels)}
-        return read_query_set("\n".join(lines).encode(), self.qrels.read_bytes(), **files)
+        found, _ = read_query_set("\n".join(lines).encode(), self.qrels.read_bytes(), **files)
+        return found
 
 
 @click.command(short_help="Retrieval quality, ranking by ranking, compared with BM25")
@@ -131,10 +132,9 @@ def documents_of(file: Path) -> dict[str, str]:
     return {line.id: line.markdown for line in accept(parse_corpus(file.read_bytes(), file=str(file))) if line.markdown}
 
 
-def judged_queries(queries: QuerySet) -> Iterator[dict[str, str]]:
+def judged_queries(queries: Sequence[SubmittedQuery]) -> Iterator[dict[str, str]]:
     """The queries that have a judgement, as lines of a file of queries."""
-    judged = {judgement.query_id for judgement in queries.judgements}
-    return ({"id": one.external_id, "text": one.text} for one in queries.queries if one.external_id in judged)
+    return ({"id": one.id, "text": one.text} for one in queries if one.judgements)
 
 
 def import_documents(running: Stack, name: str, documents: Path) -> None:
@@ -159,7 +159,7 @@ def differences(report: dict[str, Any], stage: str, other: str = "fused") -> tup
     return f"{found.value:+.4f}", _bounds(found, sign="+")
 
 
-def bm25_ndcg(documents: Mapping[str, str], queries: QuerySet) -> float:
+def bm25_ndcg(documents: Mapping[str, str], queries: Sequence[SubmittedQuery]) -> float:
     """Mean nDCG@10 of BM25 over whole documents, of the queries with a relevant one; stemmed, without stop words."""
     stemmer = Stemmer.Stemmer("english")
 
@@ -171,16 +171,13 @@ def bm25_ndcg(documents: Mapping[str, str], queries: QuerySet) -> float:
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
     index.index(tokens([*documents.values()]), show_progress=False)
     names = [*documents]
-    relevance: dict[str, dict[str, int]] = {}
-    for judgement in queries.judgements:
-        relevance.setdefault(judgement.query_id, {})[judgement.document] = judgement.relevance
-    judged = [query for query in queries.queries if max(relevance.get(query.external_id, {"": 0}).values()) > 0]
+    judged = [query for query in queries if max(query.judgements.values(), default=0) > 0]
     rankings = {}
     for query, words in zip(judged, tokens([query.text for query in judged]), strict=True):
         scores = index.get_scores(words) if words else np.zeros(len(documents))
         best = np.argsort(-scores, kind="stable")[:_CUTOFF]
-        rankings[query.external_id] = [names[place] for place in best if scores[place] > 0]
-    measured = measure_rankings(rankings, relevance, cutoff=_CUTOFF)
+        rankings[query.id] = [names[place] for place in best if scores[place] > 0]
+    measured = measure_rankings(rankings, {query.id: query.judgements for query in judged}, cutoff=_CUTOFF)
     return mean(found[_NDCG] for found in measured.values())
 
 

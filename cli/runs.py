@@ -18,8 +18,7 @@ from schemas.settings.run import RUN_SETTINGS
 from schemas.values.costs import RunCost
 from schemas.values.documents import conditions_of
 from schemas.values.participants import AssessmentMode
-from schemas.values.queries import SINGLE
-from schemas.values.requests import RunsWanted
+from schemas.values.requests import SINGLE, RunsWanted
 from schemas.values.scoring import ScoreTable
 from services.reports import cost_of_run
 from stages.reports.tables import Moment

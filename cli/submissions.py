@@ -12,8 +12,7 @@ from cli.output import print_text
 from schemas.errors import QueryValueError, Refused
 from schemas.values.base import can_be_stored
 from schemas.values.participants import AssessmentMode
-from schemas.values.queries import QuerySet
-from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryPolicy, QueryRequest, SubmittedQuery, TagsRequest
 from services.tags import phrase_sets
 from stages.corpora.works import work_filter
 from stages.queries.query_files import read_query_set, single_query
@@ -114,7 +113,7 @@ def read_text(path: Path) -> str:
     return text
 
 
-def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> QuerySet:
+def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> tuple[SubmittedQuery, ...]:
     if queries is None:
         try:
             return single_query(query or "")
@@ -122,11 +121,9 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
             raise click.UsageError(f"The question {error.problem}.") from None
     file, content = queries
     judgements = None if qrels is None else read_file(qrels)
-    found = read_query_set(content, judgements, queries_file=file, qrels_file=str(qrels))
-    if found.left_out_keys:
-        print_text(f"Ignored keys of {file}: {', '.join(found.left_out_keys)}.", err=True)
-    if found.left_out_judgements:
-        print_text(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
+    found, notices = read_query_set(content, judgements, queries_file=file, qrels_file=str(qrels))
+    for notice in notices:
+        print_text(notice, err=True)
     return found
 
 

@@ -11,9 +11,8 @@ from schemas.errors import Refused
 from schemas.settings.base import ENV_FILE, merged
 from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
-from schemas.values.queries import QuerySet, SubmittedQuery
 from schemas.values.reports import Report, RetrievalReport
-from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryRequest, SubmittedQuery, TagsRequest
 from schemas.values.runs import run_number
 from services.reports import report_of
 from services.submit import Request, submit
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Lab", "Refused", "Run", "connect"]
-__all__ += ["ParticipantRequest", "QueryRequest", "QuerySet", "SubmittedQuery", "TagsRequest"]
+__all__ += ["ParticipantRequest", "QueryRequest", "SubmittedQuery", "TagsRequest"]
 
 Result = TypeVar("Result")
 

@@ -5,20 +5,18 @@ from functools import partial
 from typing import Annotated, Any, Final, Self
 
 from fastapi import APIRouter, Response
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from api.context import ApiContext, Context
-from api.parameters import Body, Keyed, StrictRoute, WithSettings, announce, with_example
+from api.parameters import Keyed, StrictRoute, WithSettings, announce, with_example
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import Priority
-from schemas.values.base import Listed, Text
+from schemas.values.base import Listed
 from schemas.values.costs import Estimate
 from schemas.values.participants import Split
-from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import Name, ParticipantRequest, QueryPolicy, QueryRequest, Question, RunTerms
+from schemas.values.requests import Name, ParticipantRequest, QueryPolicy, QueryRequest, RunTerms, SubmittedQuery
 from services.new_runs import Submitted, webhook_url
 from services.submit import MAX_SAMPLES, Request, estimate, plan_request, submit
-from stages.queries.query_files import MAX_REFERENCE_CHARS
 from store.access import RequestKey
 from store.references import interviews
 
@@ -105,54 +103,24 @@ async def submit_participants(
     return await submit_body(ctx, key, body, body, response)
 
 
-QueryId = Annotated[Text, StringConstraints(min_length=1, max_length=64)]
-
-
-class SetQuestion(Body):
-    """One question of a set."""
-
-    id: QueryId
-    """1 to 64 letters, digits, dots, colons, hyphens and underscores: it is shown in logs."""
-    text: Question = Field(repr=False)
-    reference_answer: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_REFERENCE_CHARS)] | None = Field(
-        default=None, repr=False
-    )
-    """What answers to it are compared with, by an evaluation."""
-
-
-class JudgementLine(Body):
-    """The relevance of a document to a question."""
-
-    query_id: QueryId
-    document: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
-    """The name of a work, as in a qrels file."""
-    relevance: Relevance
-    """0 and below is judged but not relevant."""
-
-
 class QuerySetSubmission(QueryPolicy, Submission):
     """What `ragq submit --queries` takes."""
 
     model_config = with_example(
-        queries=[{"id": "q1", "text": "Why does black tea turn dark?"}, {"id": "q2", "text": "What holds an arch?"}],
-        judgements=[{"query_id": "q1", "document": "tea", "relevance": 1}],
+        queries=[
+            {"id": "q1", "text": "Why does black tea turn dark?", "judgements": {"tea": 1}},
+            {"id": "q2", "text": "What holds an arch?"},
+        ],
         corpus="shelf",
         until="rerank",
     )
 
-    queries: Annotated[list[SetQuestion], Field(min_length=1, max_length=10_000)]
-    judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
-    """To evaluate by; of these questions alone."""
+    queries: Annotated[tuple[SubmittedQuery, ...], Field(min_length=1, max_length=10_000, strict=False)]
 
     @model_validator(mode="after")
-    def _ids_fit(self) -> Self:
-        ids = {line.id for line in self.queries}
-        if len(ids) < len(self.queries):
+    def _ids_differ(self) -> Self:
+        if len({query.id for query in self.queries}) < len(self.queries):
             raise ValueError("give each question an id of its own")
-        if any(line.query_id not in ids for line in self.judgements):
-            raise ValueError("judgements are of the questions of the set alone")
-        if len({(line.query_id, line.document) for line in self.judgements}) < len(self.judgements):
-            raise ValueError("judge each document once for a question")
         return self
 
     @property
@@ -163,13 +131,8 @@ class QuerySetSubmission(QueryPolicy, Submission):
     @property
     def request(self) -> QueryRequest:
         """The request to submit."""
-        queries = tuple(
-            SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer)
-            for line in self.queries
-        )
-        judgements = tuple(RelevanceJudgement(**line.model_dump()) for line in self.judgements)
         return QueryRequest(
-            queries=QuerySet(queries=queries, judgements=judgements),
+            queries=self.queries,
             preset_values={name: value for name, value in self.values.items() if is_preset_name(name)},
             **{name: getattr(self, name) for name in QueryPolicy.model_fields},
         )

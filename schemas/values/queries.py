@@ -1,7 +1,6 @@
 """The outputs of the stages of a query job."""
 
 from enum import StrEnum
-from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -275,43 +274,6 @@ class Answer(Value):
     """Cited labels that are not in the prompt."""
     is_cut: bool = False
     """The token limit ended it."""
-
-
-SINGLE: Final = "1"
-"""That of a query that is asked by itself."""
-
-
-class SubmittedQuery(Value):
-    """One line of a query file."""
-
-    external_id: str
-    text: str = Field(repr=False)
-    reference_answer: str | None = Field(default=None, repr=False)
-    """What an answer to it is compared with."""
-
-
-Relevance = Annotated[int, Field(ge=-9999, le=9999)]
-"""Of a document to a query; 0 and below is judged but not relevant."""
-
-
-class RelevanceJudgement(Value):
-    """How relevant a document is to a query."""
-
-    query_id: str
-    document: str
-    relevance: Relevance
-
-
-class QuerySet(Value):
-    """Queries in the order of their file, and the judgements of them."""
-
-    queries: tuple[SubmittedQuery, ...]
-    judgements: tuple[RelevanceJudgement, ...] = ()
-    """Of these queries alone."""
-    left_out_keys: tuple[str, ...] = ()
-    """Keys of the query file that are not used, by name."""
-    left_out_judgements: int = 0
-    """Judgements of queries that are not in the query file."""
 
 
 class RankedQuery(Value):

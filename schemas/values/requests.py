@@ -6,13 +6,23 @@ So is which part of a list is wanted.
 from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 from schemas.statuses import Priority, QueryStatus
-from schemas.values.base import MAX_ID, Listed, Request, Row, Text
+from schemas.values.base import MAX_ID, Listed, NumberAsText, Request, Row, Storable, Text
 from schemas.values.documents import WorkFilter
 from schemas.values.participants import AssessmentMode
-from schemas.values.queries import QuerySet
 from schemas.values.runs import Option, RunLimits
 from schemas.values.tags import PhraseSet
 
@@ -158,18 +168,55 @@ class QueryPolicy(Searched):
     """The last stage to run; by default all run."""
 
 
+Question = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
+"""The text of a question; surrounding blanks are removed."""
+
+
+def _without_names(value: object, validated: ValidatorFunctionWrapHandler) -> object:
+    """What is wrong with judgements, without the documents that they name."""
+    try:
+        return validated(value)
+    except ValidationError:
+        raise PydanticCustomError("judgements", "Should map documents to whole numbers of at most 4 digits") from None
+
+
+SINGLE: Final = "1"
+"""The id of a question that is asked by itself."""
+
+
+class SubmittedQuery(Request):
+    """A question of a set: a line of a file of questions, or an object of the API."""
+
+    id: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), Storable, NumberAsText] = Field(
+        validation_alias=AliasChoices("id", "_id"), examples=["q1"]
+    )
+    """1 to 64 letters, digits, dots, colons, hyphens and underscores: it is shown in logs."""
+    text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000), Storable] = Field(
+        validation_alias=AliasChoices("text", "query"), repr=False
+    )
+    reference_answer: (
+        Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000), Storable] | None
+    ) = Field(default=None, repr=False)
+    """What answers to it are compared with, by an evaluation."""
+    judgements: Annotated[
+        dict[
+            Annotated[str, StringConstraints(min_length=1), Storable],
+            Annotated[int, Field(ge=-9999, le=9999, strict=True)],
+        ],
+        WrapValidator(_without_names),
+    ] = Field(default={}, max_length=10_000, examples=[{"tea": 1}])
+    """To evaluate by: the relevance of documents, by the names of works; 0 and below is judged but not relevant."""
+
+
 class QueryRequest(QueryPolicy):
     """Questions to a corpus."""
 
-    queries: QuerySet
+    queries: tuple[SubmittedQuery, ...]
     preset_values: dict[str, str] = Field(default={})
     """Values that win over the preset's, by their names."""
     expansion_reply: str | None = Field(default=None, repr=False)
     """The reply of an external model, for a single question."""
 
-
-Question = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=2000)]
-"""The text of a question; surrounding blanks are removed."""
 
 Phrases = Annotated[
     tuple[Annotated[Text, StringConstraints(strip_whitespace=True, max_length=500)], ...],

@@ -206,7 +206,7 @@ async def ask(
     """Store a request of one query as a new run, unless the key belongs to one that was made before. The query, and
     whether it is new. A pasted expansion is stored at once. Raises as `plan_queries` does; Refused for a key of another
     request, and MissingError when the query that was made under the key has been deleted since."""
-    (_,) = request.queries.queries
+    (_,) = request.queries
 
     async def make(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, await plan_queries(connection, request, settings), always_new=True)

@@ -1,7 +1,6 @@
 """Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
 import shlex
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -12,8 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings, thaw
 from schemas.statuses import Priority
 from schemas.values.documents import StoredCorpus, WorkFilter
-from schemas.values.queries import RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import QueryRequest
+from schemas.values.requests import QueryRequest, SubmittedQuery
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
 from stages.queries.relevance import fitted_weights
@@ -90,9 +88,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     """The run for a request: one job per query, in the order asked for, embedded as their corpora are. Raises Refused
     for whatever would end a job or search nothing; LLMResponseParseError for a pasted expansion that cannot be used."""
     settings = await with_chosen_models(connection, settings)
-    if strange := sum(not is_plain_id(query.external_id) for query in request.queries.queries):
+    if strange := sum(not is_plain_id(query.id) for query in request.queries):
         raise Refused(
-            f"{strange} of {len(request.queries.queries)} query ids cannot be used: an id is shown in logs and in "
+            f"{strange} of {len(request.queries)} query ids cannot be used: an id is shown in logs and in "
             "Flower, so it has 1 to 64 letters, digits, dots, colons, hyphens and underscores. Give the queries such "
             "ids."
         )
@@ -105,7 +103,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     works = request.works or WorkFilter()
     if works.given:
         await _refuse_empty(connection, asked, works)
-    unknown = await _unknown_documents(connection, asked, request.queries.judgements)
+    unknown = await _unknown_documents(connection, asked, request.queries)
     stored = await presets.get(connection, request.config_preset)
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
@@ -124,25 +122,20 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         inputs["works"] = works.given
     if request.use_full_model is False:
         inputs["light_model"] = True
-    if request.config_preset is None and not request.preset_values and len(request.queries.queries) == 1:
+    if request.config_preset is None and not request.preset_values and len(request.queries) == 1:
         inputs["takes_default"] = True
-    judged: dict[str, dict[str, int]] = defaultdict(dict)
-    for one in request.queries.judgements:
-        judged[one.query_id][one.document] = one.relevance
     jobs = [
         NewJob(
             mode="answer",
-            subject=query.external_id,
-            inputs=inputs | {"query_hash": content_hash(query.text)} | _known(query, judged),
+            subject=query.id,
+            inputs=inputs | {"query_hash": content_hash(query.text)} | _known(query),
             stages=stages_of("query", "answer", until=request.until),
         )
-        for query in request.queries.queries
+        for query in request.queries
     ]
 
     async def keep_queries(connection: Connection, run_id: int) -> None:
-        await queries.keep(
-            connection, run_id, inputs["corpus_ids"], request.queries.queries, request.queries.judgements
-        )
+        await queries.keep(connection, run_id, inputs["corpus_ids"], request.queries)
 
     return NewRun(
         kind="query",
@@ -153,7 +146,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
             "corpus": ", ".join(names),
             "preset": stored.name,
             "queries": len(jobs),
-            "judgements": len(request.queries.judgements),
+            "judgements": sum(len(query.judgements) for query in request.queries),
             "until": request.until,
             "expansion": expansion["origin"],
             "profile_source": settings.profile_source,
@@ -166,10 +159,10 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     )
 
 
-def _known(query: SubmittedQuery, judged: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+def _known(query: SubmittedQuery) -> dict[str, str]:
     """Hashes of what answers and rankings are compared with: the same question with others is other work."""
-    known = {"reference_hash": query.reference_answer, "judgements_hash": judged.get(query.external_id)}
-    return {name: content_hash(value) for name, value in known.items() if value is not None}
+    known = {"reference_hash": query.reference_answer, "judgements_hash": query.judgements}
+    return {name: content_hash(value) for name, value in known.items() if value}
 
 
 async def _corpus_to_ask(connection: Connection) -> str:
@@ -209,10 +202,10 @@ async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus],
 
 
 async def _unknown_documents(
-    connection: Connection, corpora: Sequence[StoredCorpus], judgements: Sequence[RelevanceJudgement]
+    connection: Connection, corpora: Sequence[StoredCorpus], queries: Sequence[SubmittedQuery]
 ) -> int:
     """How many relevant documents are in none of the corpora. Raises Refused when none of them is."""
-    relevant = {judgement.document for judgement in judgements if judgement.relevance > 0}
+    relevant = {document for query in queries for document, degree in query.judgements.items() if degree > 0}
     if not relevant:
         return 0
     unknown = relevant - await documents_of(connection, [corpus.id for corpus in corpora])

@@ -11,8 +11,8 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Listed, Value
 from schemas.values.documents import WorkFilter
-from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
-from schemas.values.requests import QuestionsWanted
+from schemas.values.queries import Answer, AnswerBasis, Origin, Source
+from schemas.values.requests import QuestionsWanted, SubmittedQuery
 from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE, basis_in_words
 from store import rows
@@ -199,25 +199,19 @@ async def keep(
     run_id: int,
     corpus_ids: Sequence[int],
     queries: Sequence[SubmittedQuery],
-    judgements: Sequence[RelevanceJudgement] = (),
 ) -> None:
     """Store the questions of a run to corpora, one per job in the order of its jobs, and their judgements."""
     first_corpus, *others = corpus_ids
     for first in range(0, len(queries), BATCH):
         batch = queries[first : first + BATCH]
-        ids, texts = [query.external_id for query in batch], [query.text for query in batch]
+        ids, texts = [query.id for query in batch], [query.text for query in batch]
         references = [query.reference_answer for query in batch]
         seconds = bulk_seconds(len(batch))
         await connection.execute(KEEP, run_id, first_corpus, ids, texts, first, others, references, timeout=seconds)
-    if judgements:
-        await connection.execute(
-            JUDGE,
-            run_id,
-            [judgement.query_id for judgement in judgements],
-            [judgement.document for judgement in judgements],
-            [judgement.relevance for judgement in judgements],
-            timeout=bulk_seconds(len(queries) + len(judgements)),
-        )
+    judged = [(query.id, *judgement) for query in queries for judgement in query.judgements.items()]
+    if judged:
+        seconds = bulk_seconds(len(queries) + len(judged))
+        await connection.execute(JUDGE, run_id, *map(list, zip(*judged, strict=True)), timeout=seconds)
 
 
 async def copy(connection: Connection, job_ids: Sequence[int]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.values.participants import Decision
-from schemas.values.queries import RelevanceJudgement, SubmittedQuery
+from schemas.values.requests import SubmittedQuery
 from schemas.values.runs import AttemptError
 from store.corpora.keeping import keep
 from store.database import Connection
@@ -50,8 +50,14 @@ async def store_query_run(
         connection,
         stored.run_id,
         [await connection.fetchval("SELECT id FROM corpus WHERE name = $1", corpus)],
-        [SubmittedQuery(external_id=key, text=f"text of the question about {key}") for key in found],
-        [RelevanceJudgement(query_id=key, document=name, relevance=grade) for key, name, grade in judgements],
+        [
+            SubmittedQuery(
+                id=key,
+                text=f"text of the question about {key}",
+                judgements={name: grade for judged, name, grade in judgements if judged == key},
+            )
+            for key in found
+        ],
     )
     for job_id, chunks in zip(stored.job_ids, found.values(), strict=True):
         if chunks is None:

@@ -77,7 +77,6 @@ async def test_a_set_is_one_run_with_a_job_per_question_once_for_a_key(client: h
 
 
 async def test_what_the_command_refuses_is_refused(client: httpx.AsyncClient, connection: Connection) -> None:
-    judged = {"query_id": "tea", "document": "d", "relevance": 1}
     of_participants: list[tuple[dict[str, Any], int, str]] = [
         ({"split": "paper-tset"}, 409, "Stored splits: paper-test, paper-train"),
         ({"split": "paper-tset", "dry_run": True}, 409, "Stored splits: paper-test, paper-train"),
@@ -91,8 +90,7 @@ async def test_what_the_command_refuses_is_refused(client: httpx.AsyncClient, co
     of_questions: list[tuple[dict[str, Any], int, str]] = [
         ({"queries": [LINES[0], LINES[0]]}, 422, "an id of its own"),
         ({"queries": [{"id": "my question", "text": "Why?"}]}, 409, "query ids cannot be used"),
-        ({"judgements": [judged | {"query_id": "none"}]}, 422, "of the set alone"),
-        ({"judgements": [judged, judged]}, 422, "once for a question"),
+        ({"queries": [LINES[0] | {"judgements": {"tea": 10_000}}]}, 422, "at most 4 digits"),
         ({"corpus": "nowhere"}, 404, "There is no corpus"),
         ({"config_preset": "none"}, 404, "There is no preset"),
         ({"settings": {"retrieval.dense_limit": 101}}, 422, "retrieval.dense_limit"),

@@ -8,8 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused, StageRunningError
-from schemas.values.queries import QuerySet, SubmittedQuery
-from schemas.values.requests import QueryEdit, QueryRequest
+from schemas.values.requests import QueryEdit, QueryRequest, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.edits import answer, ask, edit
 from services.questions.steps import Step, run_stages
@@ -146,7 +145,7 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
 
 async def test_a_question_of_a_set_keeps_the_preset_of_its_set(connection: Connection) -> None:
     texts = ("Why is tea dark?", "What is a bridge?")
-    asked = QuerySet(queries=tuple(SubmittedQuery(external_id=f"q{n}", text=text) for n, text in enumerate(texts, 1)))
+    asked = tuple(SubmittedQuery(id=f"q{n}", text=text) for n, text in enumerate(texts, 1))
     await questions.store_small_corpus(connection)
     planned = await plan_queries(connection, QueryRequest(queries=asked, corpora=("small",)), questions.settings())
     stored = await store_run(connection, planned)

@@ -8,8 +8,7 @@ import pytest
 from schemas.errors import QueryValueError, Refused
 from schemas.statuses import Priority
 from schemas.values.documents import WorkFilter
-from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import QueryRequest
+from schemas.values.requests import QueryRequest, SubmittedQuery
 from schemas.values.runs import Target
 from services.corpora import delete_corpus
 from services.forks import ForkRequest, plan_fork
@@ -55,9 +54,8 @@ def test_a_text_that_cannot_be_asked_is_refused() -> None:
 
 
 def judged(*documents: str, relevance: int = 1) -> QueryRequest:
-    judgements = tuple(RelevanceJudgement(query_id="1", document=name, relevance=relevance) for name in documents)
-    query = SubmittedQuery(external_id="1", text="Why?")
-    return QueryRequest(queries=QuerySet(queries=(query,), judgements=judgements), corpora=("small",))
+    query = SubmittedQuery(id="1", text="Why?", judgements=dict.fromkeys(documents, relevance))
+    return QueryRequest(queries=(query,), corpora=("small",))
 
 
 async def test_documents_in_no_corpus_are_named_and_other_judgements_are_another_run(connection: Connection) -> None:
@@ -79,7 +77,7 @@ async def test_documents_in_no_corpus_are_named_and_other_judgements_are_another
     assert list(notices("query", "paper", irrelevant.request)) == []
     assert some.identity == same.identity
     assert len({plan.identity for plan in (unjudged, some, other, more)}) == 4
-    two = QuerySet(queries=[SubmittedQuery(external_id=name, text="Why?") for name in "12"])
+    two = tuple(SubmittedQuery(id=name, text="Why?") for name in "12")
     many = await plan_queries(connection, QueryRequest(queries=two, corpora=("small",)), settings())
     assert (unjudged.priority, many.priority) == (Priority.INTERACTIVE, Priority.NORMAL)
 

@@ -1,11 +1,10 @@
 """Files of questions and of judgements."""
 
 import json
-from collections.abc import Iterable
 
 import pytest
 
-from schemas.values.queries import QuerySet, RelevanceJudgement
+from schemas.values.requests import SubmittedQuery
 from stages.queries.query_files import parse_qrels, parse_queries, read_query_set
 from stages.records import ProblemsFound
 from tests.data import public_data
@@ -24,8 +23,7 @@ def test_both_spellings_of_the_keys_are_read() -> None:
     found, problems = parse_queries(data, file="q.jsonl")
 
     assert problems == ()
-    assert [(query.external_id, query.text) for query in found.queries] == [("a", "Why?"), ("7", "How?")]
-    assert found.left_out_keys == ()
+    assert [(query.id, query.text) for query in found] == [("a", "Why?"), ("7", "How?")]
 
 
 @pytest.mark.parametrize(
@@ -34,7 +32,7 @@ def test_both_spellings_of_the_keys_are_read() -> None:
         (b"{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
         (b"[" * 100_000, "Invalid JSON: recursion limit exceeded at line 1 column 202"),
         ([SECRET], "Input should be an object"),
-        ({"text": SECRET}, "_id: Field required"),
+        ({"text": SECRET}, "id: Field required"),
         ({"_id": True, "text": SECRET}, "_id: Input should be a valid string"),
         ({"_id": " ", "text": SECRET}, "_id: String should have at least 1 character"),
         ({"_id": "\0", "text": SECRET}, "_id: Text has a NUL character or half of a surrogate pair"),
@@ -79,28 +77,23 @@ def qrels(*lines: str) -> bytes:
     return "\n".join(["query-id\tcorpus-id\tscore", *lines]).encode()
 
 
-def query_set(queries: bytes, judgements: bytes | None = None) -> QuerySet:
+def query_set(queries: bytes, judgements: bytes | None = None) -> tuple[tuple[SubmittedQuery, ...], list[str]]:
     return read_query_set(queries, judgements, queries_file="q.jsonl", qrels_file="qrels.tsv")
 
 
-def rows(judgements: Iterable[RelevanceJudgement]) -> list[tuple[object, ...]]:
-    return [tuple(one.model_dump().values()) for one in judgements]
-
-
 def test_queries_without_a_judgement_are_taken_and_judgements_of_others_are_counted() -> None:
-    found = query_set(QUERIES, qrels("q1\td1\t1", "q7\td1\t1"))
+    found, notices = query_set(QUERIES, qrels("q1\td1\t1", "q7\td1\t1"))
 
-    assert [query.external_id for query in found.queries] == ["q1", "q2"]
-    assert rows(found.judgements) == [("q1", "d1", 1)]
-    assert (found.left_out_keys, found.left_out_judgements) == (("type",), 1)
+    assert [(query.id, query.judgements) for query in found] == [("q1", {"d1": 1}), ("q2", {})]
+    assert notices == ["Ignored keys of q.jsonl: type.", "1 judgements of qrels.tsv are of other queries."]
 
 
 def test_judgements_stand_with_their_query_or_in_a_file_of_their_own_for_the_same_queries() -> None:
     with_judgements = jsonl({"id": 7, "text": "Why?", "judgements": {"d1": 2, "d2": -1}}, {"id": "q1", "text": "How?"})
 
-    found = query_set(with_judgements)
+    found, notices = query_set(with_judgements)
 
-    assert (rows(found.judgements), found.left_out_keys) == ([("7", "d1", 2), ("7", "d2", -1)], ())
+    assert ([query.judgements for query in found], notices) == ([{"d1": 2, "d2": -1}, {}], [])
     with pytest.raises(ProblemsFound, match=r"judges queries, which q\.jsonl does too"):
         query_set(with_judgements, qrels("q1\td1\t1"))
     with pytest.raises(ProblemsFound, match="judges none of the 2 queries"):
@@ -114,23 +107,24 @@ def test_judgements_stand_with_their_query_or_in_a_file_of_their_own_for_the_sam
 def test_public_sets_are_read_whole(folder: str, queries: int, judgements: int) -> None:
     files = public_data(folder)
 
-    found = query_set((files / "queries.jsonl").read_bytes(), (files / "qrels.tsv").read_bytes())
+    found, notices = query_set((files / "queries.jsonl").read_bytes(), (files / "qrels.tsv").read_bytes())
 
-    assert (len(found.queries), len(found.judgements), found.left_out_judgements) == (queries, judgements, 0)
+    judged = sum(len(query.judgements) for query in found)
+    assert (len(found), judged, [one for one in notices if "judgements" in one]) == (queries, judgements, [])
 
 
 @pytest.mark.parametrize(
     ("data", "read"),
     [
-        (qrels("q 1\td1\t1\r\n\r", "q2\td2\t0\r\n"), [("q 1", "d1", 1), ("q2", "d2", 0)]),
-        (b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n", [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)]),
+        (qrels("q 1\td1\t1\r\n\r", "q2\td2\t0\r\n"), {"q 1": {"d1": 1}, "q2": {"d2": 0}}),
+        (b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n", {"301": {"FBIS-1": 1, "FBIS-2": -2}}),
     ],
     ids=["BEIR", "TREC"],
 )
-def test_the_files_of_both_collections_are_read(data: bytes, read: list[tuple[str, str, int]]) -> None:
+def test_the_files_of_both_collections_are_read(data: bytes, read: dict[str, dict[str, int]]) -> None:
     judgements, problems = parse_qrels(data, file="qrels")
 
-    assert (rows(judgements), problems) == (read, ())
+    assert (judgements, problems) == (read, ())
 
 
 def test_a_line_that_cannot_be_used_is_named() -> None:

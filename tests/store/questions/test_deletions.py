@@ -5,8 +5,7 @@ import json
 import pytest
 
 from schemas.errors import MissingError, StageRunningError
-from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
-from schemas.values.requests import QueryEdit, QueryRequest
+from schemas.values.requests import QueryEdit, QueryRequest, SubmittedQuery
 from schemas.values.runs import AttemptError
 from services.new_runs import store_run
 from services.questions.edits import answer, ask, edit
@@ -84,10 +83,7 @@ async def test_no_text_of_a_deleted_question_and_its_former_runs_is_left_anywher
 async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_submitted_again(connection: Connection) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
-        queries=QuerySet(
-            queries=tuple(SubmittedQuery(external_id=name, text=text) for name, text in texts.items()),
-            judgements=(RelevanceJudgement(query_id="q1", document="A work", relevance=1),),
-        ),
+        queries=tuple(SubmittedQuery(id=id_, text=text, judgements={"A work": 1}) for id_, text in texts.items()),
         corpora=("small",),
     )
     await store_small_corpus(connection)

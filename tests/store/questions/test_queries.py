@@ -4,7 +4,8 @@ import pytest
 
 from schemas.errors import MissingError
 from schemas.statuses import JobStatus
-from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
+from schemas.values.queries import Answer, Origin, Source
+from schemas.values.requests import SubmittedQuery
 from services.questions.steps import Step, run_stages
 from stages.texts.characters import short_hash
 from store.database import Connection
@@ -26,13 +27,13 @@ ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By stee
 
 async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     corpus_id = await store_empty_corpus(connection, [])
-    asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
+    judgements = {"q1": {"tea": 2}}
+    names = {f"q{number}": text for number, text in enumerate(texts, 1)}
+    asked = [SubmittedQuery(id=id_, text=text, judgements=judgements.get(id_, {})) for id_, text in names.items()]
     inputs = {"expansion": {"origin": "none"}}
-    ids = [query.external_id for query in asked]
-    run = new_run(ids, kind="query", mode="answer", inputs=inputs, stages=WHOLE, request={})
+    run = new_run([*names], kind="query", mode="answer", inputs=inputs, stages=WHOLE, request={})
     stored = await runs.store(connection, run, always_new=True)
-    judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
-    await queries.keep(connection, stored.run_id, [corpus_id], asked, judgements)
+    await queries.keep(connection, stored.run_id, [corpus_id], asked)
     return stored, corpus_id
 
 
