@@ -65,7 +65,7 @@ def print_answer(result: StoredResult) -> None:
     draw(Text(f"\nanswer {result.id} ({result.model or result.origin}{cut}){note}", "bold"))
     draw(result.response_text)
     cited = result.cited
-    is_of_several = result.basis is not None and len(result.basis.corpora) > 1
+    is_of_several = len(result.basis.corpora) > 1
     for is_cited, heading in ((True, "cited"), (False, "also read" if cited else "read")):
         sources = [source for source in result.sources if (source.label in cited) is is_cited]
         if sources:

@@ -38,7 +38,7 @@ from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.works import matching_chunks
 from store.database import Connection
 from store.questions import answers, evaluations, queries
-from store.questions.answers import answer_basis, make_prompt
+from store.questions.answers import make_prompt
 from store.questions.queries import StoredQuery
 from store.runs.chain import content_hash
 from workers.documents import has_other_vectors
@@ -208,6 +208,7 @@ async def run_augment(work: Work) -> AugmentedPrompt:
         work.read["context_tokens"] = context_tokens
     return await work.database.ask(
         make_prompt,
+        query.job_id,
         query.original_query,
         expansion,
         consolidated,
@@ -240,15 +241,8 @@ async def run_generate(work: Work) -> Result[Answer]:
             )
 
     async def keep(connection: Connection) -> None:
-        await queries.add_result(
-            connection,
-            query.id,
-            answer,
-            augmented.sources,
-            attempt_id=work.claim.attempt_id,
-            preset=query.preset,
-            basis=await answer_basis(connection, work.claim.job_id, augmented),
-        )
+        by, preset = work.claim.attempt_id, query.preset
+        await queries.add_result(connection, query.id, answer, augmented, attempt_id=by, preset=preset)
 
     return Result(answer, effect=keep)
 

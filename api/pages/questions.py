@@ -26,7 +26,6 @@ from stages.reports.words import basis_in_words
 from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
-from store.questions.answers import answer_basis
 from store.questions.query_runs import QueryView, query_view
 from store.runs import answer_pieces, jobs, runs
 
@@ -189,7 +188,7 @@ async def _page(
         prompt, notes = None, list[str]()
         if view.retrieved is not None:
             prompt = await preview(connection, view, top_n=top_n)
-            notes = [*basis_in_words(await answer_basis(connection, view.job_id, prompt))]
+            notes = [*basis_in_words(prompt)]
         frozen = thaw(await runs.settings(connection, view.run_id))
         names = await presets.names(connection)
         so_far = await answer_pieces.read(connection, query_id)

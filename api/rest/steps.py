@@ -300,7 +300,7 @@ class PromptReply(AugmentedPrompt):
 
     query_id: int
     original_query: str = Field(repr=False)
-    context_count: int
+    shown: int = Field(serialization_alias="context_count")
     """Sources in the prompt."""
     available: int = Field(serialization_alias="available_context_count")
     """Sources that are available for the prompt."""
@@ -324,8 +324,7 @@ async def show_prompt(
         query = await queries.get(connection, query_id)
         shown = await edits.preview(connection, query, preset=config_preset, top_n=top_n)
         await set_inputs(connection, query.job_id, shown=shown.top_n)
-    about = {"query_id": query.id, "original_query": query.original_query, "context_count": len(shown.sources)}
-    return PromptReply(**vars(shown), **about)
+    return PromptReply(**vars(shown), query_id=query.id, original_query=query.original_query)
 
 
 @router.post("/augment/run", response_model=Answered, responses=ACCEPTED)

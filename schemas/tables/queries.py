@@ -60,7 +60,7 @@ class QueryResultTable(columns.Row, table=True):
     """Labels that it cites and its prompt did not have."""
     is_cut: bool = columns.flag()
     """The token limit ended it."""
-    basis: dict[str, Any] | None = columns.json()
+    basis: dict[str, Any] = columns.json()
     """What its prompt was based on, and what was lost before."""
     created_at: datetime = columns.now()
     updated_at: datetime = columns.now()

@@ -207,36 +207,20 @@ class ContextSource(StrEnum):
     """No context, which the preset allows."""
 
 
-class PromptContext(Value):
-    """What a prompt shows."""
+class AnswerBasis(Value):
+    """What a prompt is based on, and what was lost between the search and the prompt."""
 
     context_source: ContextSource
     available: int
     """Sources that were available for it."""
+    shown: int
+    """Sources in the prompt."""
     context_tokens: int | None = None
     """What the model has for prompt and reply; None where that is not known, or no model is asked."""
     left_out: int = 0
     """Sources that did not fit into it, of those that it was to show."""
     cut_chars: int = 0
     """Characters of the last source that did not fit."""
-
-
-class AugmentedPrompt(PromptContext):
-    """Stage `augment`: the prompt with its `[S#]` blocks."""
-
-    prompt: str = Field(repr=False)
-    template_tag: str = "rag_augmentation"
-    template_version: int
-    top_n: int
-    """Of the available sources, so many are to be shown."""
-    sources: tuple[Source, ...]
-
-
-class AnswerBasis(PromptContext):
-    """What a prompt is based on, and what was lost between the search and the prompt."""
-
-    shown: int
-    """Sources in the prompt."""
     found_chunks: int = 0
     """Chunks after fusion."""
     dropped_chunks: dict[str, int] = Field(default_factory=dict)
@@ -258,6 +242,17 @@ class AnswerBasis(PromptContext):
     """The works of them that were searched."""
     cut_chunks: int = 0
     """Chunks of the sources that are longer than the embedder reads, as far as their tokens were counted."""
+
+
+class AugmentedPrompt(AnswerBasis):
+    """Stage `augment`: the prompt with its `[S#]` blocks."""
+
+    prompt: str = Field(repr=False)
+    template_tag: str = "rag_augmentation"
+    template_version: int
+    top_n: int
+    """Of the available sources, so many are to be shown."""
+    sources: tuple[Source, ...]
 
 
 class Answer(Value):

@@ -20,7 +20,7 @@ from stages.queries.templates import TemplateTag, pasted_answer
 from store.access import RequestKey, once, release
 from store.database import Connection
 from store.questions import presets, queries, query_runs
-from store.questions.answers import answer_basis, make_prompt
+from store.questions.answers import make_prompt
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, runs
 
@@ -132,6 +132,7 @@ async def preview(
     version = (await jobs.get(connection, query.job_id)).inputs["templates"].get(tag)
     return await make_prompt(
         connection,
+        query.job_id,
         query.original_query,
         expansion,
         consolidated,
@@ -164,10 +165,9 @@ async def answer(
             connection,
             query.id,
             pasted_answer(text, augmented),
-            augmented.sources,
+            augmented,
             attempt_id=None,
             preset=query.preset,
-            basis=await answer_basis(connection, query.job_id, augmented),
         )
         return {"result": result_id}
 

@@ -89,6 +89,7 @@ def augment_prompt(
         template_version=template_version,
         context_source=source,
         available=len(passages),
+        shown=len(shown),
         top_n=top_n,
         sources=tuple(of for of, _ in shown),
         context_tokens=context_tokens,

@@ -2,14 +2,7 @@
 
 from typing import Any
 
-from schemas.values.queries import (
-    AnswerBasis,
-    AugmentedPrompt,
-    ConsolidatedContext,
-    Expansion,
-    PromptContext,
-    ValidatedChunks,
-)
+from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
 from stages.queries.augment import augment_prompt
 from store.corpora import works
 from store.database import Connection
@@ -48,18 +41,13 @@ WHERE c.id = ANY($1::bigint[]) AND c.tokens > k.reads_tokens
 """
 
 
-async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPrompt) -> AnswerBasis:
-    """What a prompt is based on that is made from the outputs of a job."""
+async def with_basis(connection: Connection, job_id: int, prompt: AugmentedPrompt) -> AugmentedPrompt:
+    """A prompt that is made from the outputs of a job, with what it is based on by these."""
     found: dict[str, Any] | None = await connection.fetchval(BASIS, job_id)
-    chunk_ids = [chunk_id for source in prompt.sources for chunk_id in source.chunk_ids]
-    sources = {"shown": len(prompt.sources), "cut_chunks": await connection.fetchval(CUT_CHUNKS, chunk_ids)}
     searched = await connection.fetchrow(SEARCHED, job_id)
-    return AnswerBasis.model_validate(
-        (found or {})
-        | ({} if searched is None else dict(searched))
-        | prompt.model_dump(include=set(PromptContext.model_fields))
-        | sources
-    )
+    chunk_ids = [chunk_id for source in prompt.sources for chunk_id in source.chunk_ids]
+    cut = {"cut_chunks": await connection.fetchval(CUT_CHUNKS, chunk_ids)}
+    return AugmentedPrompt.model_validate(vars(prompt) | (found or {}) | dict(searched) | cut)
 
 
 PROMPT = f"""
@@ -83,6 +71,7 @@ async def prompt(connection: Connection, job_id: int, prompt_hash: str) -> str |
 
 async def make_prompt(
     connection: Connection,
+    job_id: int,
     question: str,
     expansion: Expansion,
     consolidated: ConsolidatedContext | None,
@@ -93,10 +82,11 @@ async def make_prompt(
     context_tokens: int | None = None,
     max_answer_tokens: int | None = None,
 ) -> AugmentedPrompt:
-    """As `augment_prompt`, with the headings and titles around the passages as they are stored now."""
+    """As `augment_prompt`, with the headings and titles around the passages as they are stored now, and what it is
+    based on by the outputs of its job."""
     groups = consolidated.groups if consolidated else ()
     work_ids = {chunk.work_id for chunk in validated.chunks} | {group.work_id for group in groups}
-    return augment_prompt(
+    made = augment_prompt(
         question,
         expansion,
         consolidated,
@@ -110,3 +100,4 @@ async def make_prompt(
         context_tokens=context_tokens,
         max_answer_tokens=max_answer_tokens,
     )
+    return await with_basis(connection, job_id, made)

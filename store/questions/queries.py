@@ -11,7 +11,7 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Listed, Value
 from schemas.values.documents import WorkFilter
-from schemas.values.queries import Answer, AnswerBasis, Origin, Source
+from schemas.values.queries import Answer, AnswerBasis, AugmentedPrompt, Origin, Source
 from schemas.values.requests import QuestionsWanted, SubmittedQuery
 from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE, basis_in_words
@@ -173,8 +173,8 @@ class StoredResult(Value):
     """Cited labels that the prompt does not have."""
     is_cut: bool
     """The token limit ended the answer."""
-    basis: AnswerBasis | None
-    """What its prompt was based on, and what was lost before; None where it is not known."""
+    basis: AnswerBasis
+    """What its prompt was based on, and what was lost before."""
     created_at: datetime
     updated_at: datetime
 
@@ -191,7 +191,7 @@ class StoredResult(Value):
         longer = f"`ragq query run {self.query_id} --set augmentation.max_answer_tokens=4096` asks for a longer one"
         cut = [f"The answer was cut off at the token limit; {longer}."] if self.is_cut else []
         demo = [DEMO_ANSWER_NOTICE] if self.model == DEMO_MODEL else []
-        return (*demo, *cut, *([] if self.basis is None else basis_in_words(self.basis)))
+        return (*demo, *cut, *basis_in_words(self.basis))
 
 
 async def keep(
@@ -253,13 +253,12 @@ async def add_result(
     connection: Connection,
     query_id: int,
     answer: Answer,
-    sources: Sequence[Source],
+    prompt: AugmentedPrompt,
     *,
     attempt_id: int | None,
     preset: str | None,
-    basis: AnswerBasis | None = None,
 ) -> int:
-    """Store an answer beside those that the question has, with what its prompt was based on; its number."""
+    """Store an answer to a prompt beside those that the question has; its number."""
     return await rows.insert(
         connection,
         "results",
@@ -270,10 +269,10 @@ async def add_result(
         model=answer.model,
         prompt_hash=answer.prompt_hash,
         preset=preset,
-        sources=json.dumps([source.model_dump(mode="json") for source in sources]),
+        sources=json.dumps([source.model_dump(mode="json") for source in prompt.sources]),
         unknown_citations=json.dumps(answer.unknown),
         is_cut=answer.is_cut,
-        basis=None if basis is None else basis.model_dump_json(),
+        basis=prompt.model_dump_json(include={*AnswerBasis.model_fields}),
     )
 
 

@@ -22,6 +22,7 @@ LOCAL = ("--profile", "demo")
 
 #: Behind a source that the answer does not cite.
 SOURCES = (PROMPT.sources[0].model_copy(update={"label": "S2"}), *PROMPT.sources)
+OF_BOTH = PROMPT.model_copy(update={"sources": SOURCES})
 NOTHING_FITS = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
 
 
@@ -30,7 +31,7 @@ async def run_stages(connection: Connection, run_id: int, *, fails_at: str | Non
     (job_id,) = await jobs.in_order(connection, run_id, limit=1)
     for stage in WHOLE:
         error = NOTHING_FITS if stage == fails_at else None
-        await try_stage(connection, job_id, stage, error=error, sources=SOURCES)
+        await try_stage(connection, job_id, stage, error=error, prompt=OF_BOTH)
 
 
 @pytest.fixture

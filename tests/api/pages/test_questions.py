@@ -14,7 +14,16 @@ from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts
 from tests.api.pages.html import HTML, form, forms, see, send, words
-from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain, complete_stages
+from tests.services.questions.questions import (
+    ANSWER,
+    CONTEXT,
+    EXPANSION,
+    PROMPT,
+    WHOLE,
+    a_question,
+    chain,
+    complete_stages,
+)
 
 
 async def test_an_idle_question_offers_its_next_step_and_all_that_remain_and_runs_them(
@@ -75,11 +84,7 @@ async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     assert '<noscript><meta http-equiv="refresh"' in shown.text
 
     await complete_stages(connection, ready.job_id, "augment", "generate")
-    await connection.execute(
-        "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
-        "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
-        ready.id,
-    )
+    await queries.add_result(connection, ready.id, ANSWER, PROMPT, attempt_id=None, preset=None)
     (result,) = await queries.results(connection, ready.id)
 
     there = f"/rag/{ready.id}/results/{result.id}"
@@ -126,13 +131,13 @@ async def test_values_that_cannot_be_used_stay_in_the_form_with_the_reason(
         assert (reply.status_code, problem in reply.text, values in reply.text) == (422, True, True)
 
 
-ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
+MARKED = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
 
 async def test_a_citation_links_to_the_passage_of_the_prompt(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
-    result_id, _ = await ctx.database.once(answer, ready.id, ANSWER, top_n=2)
+    result_id, _ = await ctx.database.once(answer, ready.id, MARKED, top_n=2)
 
     shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
 

@@ -1,6 +1,6 @@
 """Questions without a worker, whose stages are completed with outputs of the real shapes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -101,6 +101,14 @@ PROMPT = AugmentedPrompt(
     template_version=1,
     context_source=ContextSource.CONSOLIDATED,
     available=3,
+    shown=1,
+    found_chunks=4,
+    dropped_chunks={"min_chars": 1},
+    ranker="score-fusion",
+    consolidated_count=3,
+    dropped_passages=0,
+    corpora=("small",),
+    full_text="english",
     top_n=2,
     sources=(Source(label="S1", work_id=1, title="A work", chunk_ids=(1,), start_line=1, end_line=1),),
 )
@@ -157,22 +165,22 @@ async def try_stage(
     stage: str,
     *,
     error: AttemptError | None = None,
-    sources: Sequence[Source] = PROMPT.sources,
+    prompt: AugmentedPrompt = PROMPT,
 ) -> None:
-    """An attempt of a worker, which fails by an error or stores an answer with these sources; none if it is not due."""
+    """An attempt of a worker, which fails by an error or stores an answer to this prompt; none if it is not due."""
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     if claim is None:
         return
     if error is not None:
         await stages.fail(connection, claim, error, inputs={})
     elif stage == "generate":
-        await store_answer(connection, claim, sources)
+        await store_answer(connection, claim, prompt)
     else:
         vectors = VECTORS if stage == "embed" else None
         await stages.commit(connection, claim, inputs={}, output=OUTPUTS[stage], vectors=vectors)
 
 
-async def store_answer(connection: Connection, claim: stages.Claim, sources: Sequence[Source] = PROMPT.sources) -> int:
+async def store_answer(connection: Connection, claim: stages.Claim, prompt: AugmentedPrompt = PROMPT) -> int:
     """Complete the stage of an answer as a worker does. The answer's number."""
     kept: list[int] = []
 
@@ -180,7 +188,7 @@ async def store_answer(connection: Connection, claim: stages.Claim, sources: Seq
         query = await queries.of_job(connection, claim.job_id)
         assert query is not None
         by, preset = claim.attempt_id, "Balanced"
-        kept.append(await queries.add_result(connection, query.id, ANSWER, sources, attempt_id=by, preset=preset))
+        kept.append(await queries.add_result(connection, query.id, ANSWER, prompt, attempt_id=by, preset=preset))
 
     await stages.commit(connection, claim, inputs={}, output=ANSWER.model_dump(mode="json"), effect=keep)
     return kept[0]

@@ -115,7 +115,7 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     query, _ = await ask(connection, request(corpora=("archive", "shelf", "archive"), works=works), settings())
     line = await queries.get(connection, query.id)
     job = await jobs.get(connection, query.job_id)
-    basis = await answers.answer_basis(connection, query.job_id, PROMPT)
+    basis = await answers.with_basis(connection, query.job_id, PROMPT)
 
     assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)
     assert (line.corpora, line.works) == (["archive", "shelf"], works)

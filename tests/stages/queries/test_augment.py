@@ -66,6 +66,7 @@ def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> N
         template_version=4,
         context_source=queries.ContextSource.CONSOLIDATED,
         available=2,
+        shown=2,
         top_n=5,
         sources=(
             queries.Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), heading_chain=chain, **usual),

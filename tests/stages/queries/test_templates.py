@@ -55,6 +55,7 @@ AUGMENTED = AugmentedPrompt(
     template_version=1,
     context_source=ContextSource.CONSOLIDATED,
     available=2,
+    shown=2,
     top_n=2,
     sources=tuple(
         Source(label=f"S{n}", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2) for n in (1, 2)

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.errors import MissingError
 from schemas.statuses import JobStatus
-from schemas.values.queries import Answer, Origin, Source
+from schemas.values.queries import Answer, Origin
 from schemas.values.requests import SubmittedQuery
 from services.questions.steps import Step, run_stages
 from stages.texts.characters import short_hash
@@ -19,8 +19,6 @@ from tests.store.conftest import new_run
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import BROKEN, committing, failing, take
 from tests.store.small_corpora import store_corpus as store_empty_corpus
-
-SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
 
 ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By steeping [S9].", cited=(), unknown=("S9",))
 
@@ -91,16 +89,16 @@ async def test_answers_are_found_newest_first_by_number_and_by_the_job_that_made
     assert query is not None and other is not None
     assert await queries.newest_result(connection, query.id) == 0
     by_hand = ANSWER.model_copy(update={"text": "By steeping [S1]."})
-    pasted = await queries.add_result(connection, query.id, by_hand, [SOURCE], attempt_id=None, preset="Balanced")
+    pasted = await queries.add_result(connection, query.id, by_hand, PROMPT, attempt_id=None, preset="Balanced")
     for stage in WHOLE:
         await take(connection, query.job_id, stage, committing({}))
     attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
     with_water = ANSWER.model_copy(update={"text": "With water [S9].", "unknown": ("S9",)})
-    made = await queries.add_result(connection, query.id, with_water, [SOURCE], attempt_id=attempt_id, preset="Broad")
+    made = await queries.add_result(connection, query.id, with_water, PROMPT, attempt_id=attempt_id, preset="Broad")
 
     found = await queries.results(connection, query.id)
     assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
-    assert (found[0].unknown_citations, found[0].preset, found[0].sources) == (("S9",), "Broad", (SOURCE,))
+    assert (found[0].unknown_citations, found[0].preset, found[0].sources) == (("S9",), "Broad", PROMPT.sources)
     assert await queries.result(connection, query.id, pasted) == found[1]
     assert await queries.newest_result(connection, query.id) == made
     assert await queries.made_result(connection, query.id, job_id=query.job_id, after=0) == made
