@@ -165,7 +165,7 @@ def _answer(outputs: Mapping[str, Value | dict[str, Any]]) -> Markup | None:
     if not isinstance(generated, Answer):
         return None
     sources = prompt.sources if isinstance(prompt, AugmentedPrompt) else ()
-    return answer_html(generated.text, [source.label for source in sources])
+    return answer_html(generated.response_text, [source.label for source in sources])
 
 
 def _output(job: JobTrace, stage: str) -> Value | dict[str, Any]:

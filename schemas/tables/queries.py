@@ -56,6 +56,8 @@ class QueryResultTable(columns.Row, table=True):
     preset: str | None
     sources: list[Any] = columns.json()
     """What each label of its prompt stood for."""
+    cited: list[Any] = columns.json()
+    """Labels of its prompt that it cites."""
     unknown_citations: list[Any] = columns.json()
     """Labels that it cites and its prompt did not have."""
     is_cut: bool = columns.flag()

@@ -258,15 +258,16 @@ class AugmentedPrompt(AnswerBasis):
 class Answer(Value):
     """Stage `generate`: the answer, which is also a row in `results`."""
 
+    response_text: str = Field(repr=False, examples=["Working memory is a cognitive system... [S1]"])
     origin: Origin
-    model: str | None
+    """`model`, `pasted`, or `extractive` for sentences that are quoted from the sources."""
+    model: str | None = Field(examples=["llama3.1:8b"])
     """Or the method, `extractive`; None for a pasted answer."""
-    prompt_hash: str
-    text: str = Field(repr=False)
-    cited: tuple[str, ...]
-    """Cited labels that are in the prompt, in order of first mention."""
-    unknown: tuple[str, ...]
-    """Cited labels that are not in the prompt."""
+    prompt_hash: str = Field(examples=["5d8a995a6fa7cf7c"])
+    cited: tuple[str, ...] = Field(examples=[["S1"]])
+    """The labels of the sources that it cites, in order of first mention; the others were only in its prompt."""
+    unknown_citations: tuple[str, ...] = Field(examples=[[]])
+    """Cited labels that the prompt does not have."""
     is_cut: bool = False
     """The token limit ended it."""
 

@@ -198,9 +198,9 @@ def stored_answer(
         origin=origin,
         model=model,
         prompt_hash=short_hash(augmented.prompt),
-        text=text,
+        response_text=text,
         cited=known,
-        unknown=unknown,
+        unknown_citations=unknown,
         is_cut=is_cut,
     )
 

@@ -11,9 +11,8 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import Listed, Value
 from schemas.values.documents import WorkFilter
-from schemas.values.queries import Answer, AnswerBasis, AugmentedPrompt, Origin, Source
+from schemas.values.queries import Answer, AnswerBasis, AugmentedPrompt, Source
 from schemas.values.requests import QuestionsWanted, SubmittedQuery
-from stages.queries.templates import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE, basis_in_words
 from store import rows
 from store.database import Connection, bulk_seconds
@@ -110,12 +109,6 @@ ORDER BY q.created_at DESC, q.id DESC LIMIT $1::bigint
 
 OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
 
-RESULTS = """
-SELECT id, query_id, response_text, origin, model, prompt_hash, preset, sources, unknown_citations, is_cut, basis,
-       created_at, updated_at
-FROM results WHERE query_id = $1 AND ($2::bigint IS NULL OR id = $2) ORDER BY created_at DESC, id DESC
-"""
-
 MADE = """
 SELECT r.id FROM results AS r JOIN stage_attempt AS a ON a.id = r.attempt_id
 WHERE r.query_id = $1 AND a.job_id = $2 AND r.id > $3
@@ -156,33 +149,18 @@ class StoredQuery(Value):
     results_count: int
 
 
-class StoredResult(Value):
-    """An answer."""
+class StoredResult(Answer):
+    """An answer to a question."""
 
     id: int = Field(examples=[42])
     query_id: int = Field(examples=[1])
-    response_text: str = Field(repr=False, examples=["Working memory is a cognitive system... [S1]"])
-    origin: Origin
-    """`model`, `pasted`, or `extractive` for sentences that are quoted from the sources."""
-    model: str | None = Field(examples=["llama3.1:8b"])
     preset: str | None = Field(examples=["Balanced"])
-    prompt_hash: str = Field(examples=["5d8a995a6fa7cf7c"])
     sources: tuple[Source, ...]
     """The source of each label of the prompt."""
-    unknown_citations: tuple[str, ...] = Field(examples=[[]])
-    """Cited labels that the prompt does not have."""
-    is_cut: bool
-    """The token limit ended the answer."""
     basis: AnswerBasis
     """What its prompt was based on, and what was lost before."""
     created_at: datetime
     updated_at: datetime
-
-    @computed_field(examples=[["S1"]])  # type: ignore[prop-decorator]
-    @property
-    def cited(self) -> tuple[str, ...]:
-        """The labels of the sources that it cites; the others were only in its prompt."""
-        return citations(self.response_text, [source.label for source in self.sources])[0]
 
     @computed_field(examples=[["The prompt has 5 of 8 available sources."]])  # type: ignore[prop-decorator]
     @property
@@ -264,21 +242,16 @@ async def add_result(
         "results",
         query_id=query_id,
         attempt_id=attempt_id,
-        response_text=answer.text,
-        origin=answer.origin,
-        model=answer.model,
-        prompt_hash=answer.prompt_hash,
         preset=preset,
         sources=json.dumps([source.model_dump(mode="json") for source in prompt.sources]),
-        unknown_citations=json.dumps(answer.unknown),
-        is_cut=answer.is_cut,
+        **vars(answer) | {name: json.dumps(getattr(answer, name)) for name in ("cited", "unknown_citations")},
         basis=prompt.model_dump_json(include={*AnswerBasis.model_fields}),
     )
 
 
-async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:
-    """The answers to a question, newest first; or one of them."""
-    return [StoredResult(**row) for row in await connection.fetch(RESULTS, query_id, result_id)]
+async def results(connection: Connection, query_id: int) -> list[StoredResult]:
+    """The answers to a question, newest first."""
+    return await rows.find(connection, StoredResult, "results", order="created_at DESC, id DESC", query_id=query_id)
 
 
 def result_missing(query_id: int, result_id: int) -> Refused:
@@ -291,10 +264,10 @@ def result_missing(query_id: int, result_id: int) -> Refused:
 
 async def result(connection: Connection, query_id: int, result_id: int) -> StoredResult:
     """One answer to a question. Raises Refused when there is none."""
-    found = await results(connection, query_id, result_id=result_id)
-    if not found:
+    found = await rows.get(connection, StoredResult, "results", query_id=query_id, id=result_id)
+    if found is None:
         raise result_missing(query_id, result_id)
-    return found[0]
+    return found
 
 
 async def newest_result(connection: Connection, query_id: int) -> int:

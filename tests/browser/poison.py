@@ -11,6 +11,7 @@ TEXTS: Final = frozenset(
     {
         *("queries", "hyde_answer", "entities"),
         *("title", "content", "enriched_content", "heading_breadcrumbs", "heading_chain", "prompt", "unknown", "cited"),
+        *("response_text", "unknown_citations"),
         *("quotes", "block", "messages", "reason", "evidence"),
         *("phrase", "lookup", "normalized", "oov_terms", "tag", "alias_token", "sources", "phrases"),
         *("model", "validator", "ranker", "extractor", "message", "server_reply", "frames", "raw_response"),
@@ -20,7 +21,7 @@ TEXTS: Final = frozenset(
 #: Values that ragq itself wrote under the same keys.
 NEVER: Final = frozenset({"label", "role"})
 #: The key `text` holds a text in these stages; elsewhere it names a text of the question.
-TEXT_STAGES: Final = frozenset({"chunk", "generate"})
+TEXT_STAGES: Final = frozenset({"chunk"})
 
 #: Columns that hold one line, and columns that hold many.
 LINES: Final = {

@@ -113,7 +113,12 @@ PROMPT = AugmentedPrompt(
     sources=(Source(label="S1", work_id=1, title="A work", chunk_ids=(1,), start_line=1, end_line=1),),
 )
 ANSWER = Answer(
-    origin=Origin.MODEL, model="tiny", prompt_hash="p", text="By oxygen [S1][S9].", cited=("S1",), unknown=("S9",)
+    response_text="By oxygen [S1][S9].",
+    origin=Origin.MODEL,
+    model="tiny",
+    prompt_hash="p",
+    cited=("S1",),
+    unknown_citations=("S9",),
 )
 OUTPUTS: dict[str, dict[str, Any]] = {
     stage: output.model_dump(mode="json")

@@ -49,10 +49,10 @@ async def test_the_best_sentences_and_rows_are_quoted_with_their_source_and_what
     answer = await answer_to("Which enzymes does it need?", BRIDGE, TEA)
     row = await answer_to("Which kind is black?", TEA)
 
-    assert "Oxidation makes the tea dark. [S2] It needs enzymes. [S2]" in answer.text
-    assert "| Kind | Oxidised |\n|---|---|\n| black | fully |\n\n[S1]" in row.text
+    assert "Oxidation makes the tea dark. [S2] It needs enzymes. [S2]" in answer.response_text
+    assert "| Kind | Oxidised |\n|---|---|\n| black | fully |\n\n[S1]" in row.response_text
     assert (answer.origin, answer.model) == (Origin.EXTRACTIVE, "extractive")
-    assert set(answer.cited) <= {"S1", "S2"} and not answer.unknown
+    assert set(answer.cited) <= {"S1", "S2"} and not answer.unknown_citations
 
 
 def test_a_further_sentence_is_nearly_as_good_as_the_best_or_stands_beside_it() -> None:
@@ -77,10 +77,10 @@ async def test_a_question_or_a_task_in_a_source_is_no_answer_unless_there_is_not
     answer = await answer_to(asked, f"## Kinds\n\n- **{asked}**\n\n{asked} Oxidation makes the black tea dark.")
     taught = await answer_to(asked, f"{objectives}\n\nOxidation makes tea dark.\n\n- Black tea is dark by oxidation")
 
-    assert answer.text == "Oxidation makes the black tea dark. [S1]"
-    assert (await answer_to(asked, asked)).text == f"{asked} [S1]"
-    assert "Explain" not in taught.text and "- Black tea is dark by oxidation [S1]" in taught.text
-    assert task in (await answer_to(asked, objectives)).text
+    assert answer.response_text == "Oxidation makes the black tea dark. [S1]"
+    assert (await answer_to(asked, asked)).response_text == f"{asked} [S1]"
+    assert "Explain" not in taught.response_text and "- Black tea is dark by oxidation [S1]" in taught.response_text
+    assert task in (await answer_to(asked, objectives)).response_text
 
 
 def test_items_and_code_are_whole_and_what_looks_like_a_citation_is_left_out() -> None:
@@ -115,4 +115,4 @@ async def test_a_source_cannot_cite_in_the_answer_nor_hide_its_own_label(hidden:
     assert units_of(0, hidden) == []
 
     answer = await answer_to("Which load?", f"{BRIDGE}\n\n{hidden}")
-    assert (answer.cited, answer.unknown) == (("S1",), ())
+    assert (answer.cited, answer.unknown_citations) == (("S1",), ())

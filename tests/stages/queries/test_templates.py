@@ -77,9 +77,9 @@ async def test_the_model_is_asked_once_and_its_citations_are_checked_as_in_a_pas
         origin=Origin.MODEL,
         model="m",
         prompt_hash=short_hash(AUGMENTED.prompt),
-        text=text,
+        response_text=text,
         cited=("S2",),
-        unknown=("S9",),
+        unknown_citations=("S9",),
     )
     assert templates.pasted_answer(text, AUGMENTED) == answer.model_copy(
         update={"origin": Origin.PASTED, "model": None}
@@ -97,7 +97,7 @@ async def test_a_blank_answer_is_an_error_and_one_that_was_cut_off_is_kept_and_m
 
     cut = await generate(ScriptedChat(lambda call: f"Because{text}", stop_reason="length"))
     whole = await generate(ScriptedChat(lambda call: "Because"))
-    assert (cut.text.strip(), cut.is_cut, whole.is_cut) == ("Because", True, False)
+    assert (cut.response_text.strip(), cut.is_cut, whole.is_cut) == ("Because", True, False)
 
 
 LABELS = ["S1", "S2", "S3", "S12"]

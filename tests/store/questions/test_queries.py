@@ -20,7 +20,14 @@ from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import BROKEN, committing, failing, take
 from tests.store.small_corpora import store_corpus as store_empty_corpus
 
-ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By steeping [S9].", cited=(), unknown=("S9",))
+ANSWER = Answer(
+    response_text="By steeping [S9].",
+    origin=Origin.PASTED,
+    model=None,
+    prompt_hash="p",
+    cited=(),
+    unknown_citations=("S9",),
+)
 
 
 async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
@@ -88,12 +95,12 @@ async def test_answers_are_found_newest_first_by_number_and_by_the_job_that_made
     query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
     assert query is not None and other is not None
     assert await queries.newest_result(connection, query.id) == 0
-    by_hand = ANSWER.model_copy(update={"text": "By steeping [S1]."})
+    by_hand = ANSWER.model_copy(update={"response_text": "By steeping [S1]."})
     pasted = await queries.add_result(connection, query.id, by_hand, PROMPT, attempt_id=None, preset="Balanced")
     for stage in WHOLE:
         await take(connection, query.job_id, stage, committing({}))
     attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
-    with_water = ANSWER.model_copy(update={"text": "With water [S9].", "unknown": ("S9",)})
+    with_water = ANSWER.model_copy(update={"response_text": "With water [S9].", "unknown_citations": ("S9",)})
     made = await queries.add_result(connection, query.id, with_water, PROMPT, attempt_id=attempt_id, preset="Broad")
 
     found = await queries.results(connection, query.id)
