@@ -6,7 +6,7 @@ Rows change here; the dispatcher sends what is due once the change is committed,
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.chains import readers_of, stages_of
 from schemas.errors import Refused
@@ -20,7 +20,6 @@ from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.jobs import Job
-from store.runs.overviews import RunOverview
 from store.runs.runs import NewJob, NewRun
 
 # What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
@@ -41,98 +40,75 @@ def not_ready(query_id: int, what: str, needed: str) -> Refused:
     )
 
 
-class Move(NamedTuple):
-    """The values that a query continues with, beside those of its run."""
+async def planned_run(
+    connection: Connection,
+    query: StoredQuery,
+    job: Job,
+    name: str | None,
+    values: Mapping[str, Any],
+    *,
+    chain: Sequence[str],
+    searches: bool,
+) -> tuple[NewRun | None, str | None]:
+    """The run that a query continues in with the preset of this name, or of its run, and with these values, and the
+    first stage whose values differ; None where no value differs, and no run where the name is the same too.
 
-    run: RunOverview
-    job: Job
-    settings: Mapping[str, Mapping[str, Any]]
-    """Those of the run, with the values of the preset."""
-    name: str
-    """Of the preset."""
-    is_same: bool
-    """Whether name and values are those of the query's run."""
-    first: str | None
-    """The first stage whose values differ from those of the query's run; None when none differs."""
-    takes_default: bool
-    """The query takes the default preset at its first search."""
-
-
-async def planned_move(
-    connection: Connection, query: StoredQuery, name: str | None, values: Mapping[str, Any], *, searches: bool
-) -> Move:
-    """The preset of this name, or of the query's run, with these values. Without either, a query that `searches` for
-    the first time takes the default preset, unless its submission named one. Raises Refused and PresetValueError."""
+    Without a name and values, a query that `searches` for the first time takes the default preset, unless its
+    submission named one. Raises PresetValueError, and Refused for a query whose run has others.
+    """
     run = await overviews.get(connection, query.run_id)
-    job = await jobs.get(connection, query.job_id)
     settings = await runs.settings(connection, query.run_id)
     own = thaw(settings).preset
     assert own is not None
-    takes_default = bool(job.inputs.get("takes_default"))
     options = frozenset(key for key in PRESET_SETTINGS if settings.get(key, {}).get("source") == "option")
     base_name, base = run.request["preset"], own
-    if name is not None:
+    takes_default = bool(job.inputs.get("takes_default")) and name is None and not values
+    if name is not None or (takes_default and searches and not await queries.has_searched(connection, query.job_id)):
         stored = await presets.get(connection, name)
         base_name, base, options = stored.name, stored.preset, frozenset()
-    elif searches and takes_default and not values and not await queries.has_searched(connection, query.job_id):
-        stored = await presets.get(connection)
-        base_name, base = stored.name, stored.preset
     preset = base.changed(values, origin="option --set") if values else base
-    before = own.values()
-    chain = stages_of("query", "answer")
+    if (base_name, preset) == (run.request["preset"], own):
+        return None, None
+    if run.jobs > 1:
+        raise Refused(
+            f"Query {query.id} is one of {run.jobs} that run r{run.id} asks by one preset and its values; "
+            "`ragq submit --query` asks it by itself, with others.",
+            slug="query-set-preset",
+        )
+    before, whole = own.values(), stages_of("query", "answer")
     changed = [key for key, value in preset.values().items() if value != before[key]]
-    differing = sorted({readers_of("query", "answer", key)[0] for key in changed}, key=chain.index)
+    differing = sorted({readers_of("query", "answer", key)[0] for key in changed}, key=whole.index)
     if differing[:1] == ["expand"]:
         stored_expansion = await attempts.stored(connection, query.job_id, "expand", Expansion)
         # One that was pasted, edited or skipped does not depend on the preset.
         if stored_expansion is not None and stored_expansion.origin is not Origin.MODEL:
             differing = differing[1:]
-    kept = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
-    return Move(
-        run=run,
-        job=job,
-        settings=kept | preset.snapshot(base_name, options=options | values.keys()),
-        name=base_name,
-        is_same=(base_name, preset) == (run.request["preset"], own),
-        first=differing[0] if differing else None,
-        takes_default=takes_default and name is None and not values,
-    )
-
-
-async def move(
-    connection: Connection, query: StoredQuery, to: Move, *, chain: Sequence[str], first: str
-) -> StoredQuery:
-    """The query with a job of these values, in a new run, and of these stages, of which those before `first` are
-    carried over. An unfinished old job is cancelled. Raises Refused for a query whose run has others."""
-    if to.run.jobs > 1:
-        raise Refused(
-            f"Query {query.id} is one of {to.run.jobs} that run r{to.run.id} asks by one preset and its values; "
-            "`ragq submit --query` asks it by itself, with others.",
-            slug="query-set-preset",
-        )
-    inputs = {name: value for name, value in to.job.inputs.items() if name != "takes_default" or to.takes_default}
+    kept = {key: entry for key, entry in settings.items() if not is_preset_name(key)}
+    snapshot = kept | preset.snapshot(base_name, options=options | values.keys())
+    inputs = {key: value for key, value in job.inputs.items() if key != "takes_default" or takes_default}
     inputs["moved_from"] = query.job_id
-    frozen = thaw(to.settings)
-    assert frozen.preset is not None
-    new = await runs.store(
-        connection,
-        NewRun(
-            kind="query",
-            profile=to.run.profile,
-            settings=to.settings,
-            settings_hash=content_hash([frozen.run.values(), frozen.preset.values()]),
-            request=to.run.request | {"preset": to.name},
-            priority=Priority.INTERACTIVE,
-            jobs=[NewJob(mode=to.job.mode, subject=to.job.subject, inputs=inputs, stages=chain)],
-        ),
-        always_new=True,
+    moved = NewRun(
+        kind="query",
+        profile=run.profile,
+        settings=snapshot,
+        settings_hash=content_hash([thaw(snapshot).run.values(), preset.values()]),
+        request=run.request | {"preset": base_name},
+        priority=Priority.INTERACTIVE,
+        jobs=[NewJob(mode=job.mode, subject=job.subject, inputs=inputs, stages=chain)],
     )
-    (job_id,) = new.job_ids
-    for stage in chain[: chain.index(first)]:
+    return moved, differing[0] if differing else None
+
+
+async def move(connection: Connection, query: StoredQuery, run: NewRun, *, first: str) -> StoredQuery:
+    """The query with the job of a new run, whose stages before `first` are carried over. An unfinished old job is
+    cancelled."""
+    stored = await runs.store(connection, run, always_new=True)
+    (job,), (job_id,) = run.jobs, stored.job_ids
+    for stage in job.stages[: job.stages.index(first)]:
         output = await attempts.output(connection, query.job_id, stage)
         assert output is not None, stage
         await edits.carry_over(connection, output.attempt_id, job_id)
-    note = f"its query moved to preset {to.name}, job j{job_id}"
+    note = f"its query moved to preset {run.request['preset']}, job j{job_id}"
     await jobs.hold(connection, JobStatus.CANCELLED, note, job_id=query.job_id)
     await queries.move(connection, query.id, job_id)
     return await queries.get(connection, query.id)
@@ -208,20 +184,21 @@ async def run_stages(
         if first is not None and missing is not None and chain.index(missing) < chain.index(first):
             raise not_ready(query.id, f"stage '{first}'", missing)
         is_search = "retrieve" in chain[chain.index(first or missing or chain[-1]) :]
-        to = await planned_move(connection, query, preset, values, searches=is_search)
+        job = await jobs.get(connection, query.job_id)
+        run, differs = await planned_run(connection, query, job, preset, values, chain=chain, searches=is_search)
         if first is None:
             # Where only the answer is missing and another prompt is wanted, that is made again too.
-            is_other_prompt = not to.is_same or top_n != to.job.inputs.get("top_n")
+            is_other_prompt = run is not None or top_n != job.inputs.get("top_n")
             first = "augment" if missing == "generate" and is_other_prompt else missing
-        first = min((stage for stage in (first, to.first) if stage in chain), key=chain.index, default=None)
+        first = min((stage for stage in (first, differs) if stage in chain), key=chain.index, default=None)
         if first is None:
             raise Refused(
                 f"Every stage of query {query.id} up to its answer is done; run a step by itself to repeat it, "
                 f"`ragq query run {query.id} --from generate` for another answer.",
                 slug="nothing-to-do",
             )
-        if not to.is_same:
-            query = await move(connection, query, to, chain=chain, first=first)
+        if run is not None:
+            query = await move(connection, query, run, first=first)
         await edits.set_inputs(connection, query.job_id, top_n=top_n, light_model=use_light_model or None)
         await edits.set_stages(connection, query.job_id, chain)
         await edits.redo(connection, query.job_id, first)

@@ -13,7 +13,7 @@ from schemas.values.runs import Target
 from services.corpora import delete_corpus
 from services.forks import ForkRequest, plan_fork
 from services.questions.edits import ask
-from services.questions.steps import planned_move
+from services.questions.steps import planned_run
 from services.questions.submission import plan_queries
 from stages.queries.expand import no_expansion
 from stages.queries.query_files import single_query
@@ -23,7 +23,7 @@ from store.database import Connection, Database
 from store.questions import answers, queries
 from store.runs import edits, jobs
 from tests.refusals import refused
-from tests.services.questions.questions import PROMPT, a_question, request, settings, store_small_corpus
+from tests.services.questions.questions import PROMPT, WHOLE, a_question, request, settings, store_small_corpus
 from tests.store.scored import counted
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
@@ -88,12 +88,12 @@ async def test_without_an_expander_no_question_is_expanded(connection: Connectio
     job = await jobs.get(connection, asked.job_id)
 
     await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
-    move = await planned_move(connection, asked, None, {"expansion.n": 5}, searches=True)
+    _, differs = await planned_run(connection, asked, job, None, {"expansion.n": 5}, chain=WHOLE, searches=True)
     by_model = ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"})
     forked = await plan_fork(connection, by_model)
 
     assert job.inputs["expansion"] == {"origin": "none"}
-    assert move.first is None
+    assert differs is None
     assert [job.inputs["expansion"] for job in forked.jobs] == [{"origin": "model"}]
 
 
