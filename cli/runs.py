@@ -166,7 +166,7 @@ def _tables(run: Submission) -> Iterator[str]:
         else:
             yield "[[queries]]"
             row |= {"text": job["question"], **{key: job[key] for key in ("reference_answer", "judgements")}}
-        yield from (toml_line(key, value) for key, value in row.items() if value is not None and value != [])
+        yield from (toml_line(key, value) for key, value in row.items() if value not in (None, [], {}))
         yield ""
 
 

@@ -114,9 +114,7 @@ async def reported_run(connection: Connection, run_id: int) -> ScoredRun | Query
 
 
 JOBS = """
-SELECT j.mode, j.subject, j.inputs, q.original_query AS question, q.reference_answer,
-       (SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id)
-           AS judgements
+SELECT j.mode, j.subject, j.inputs, q.original_query AS question, q.reference_answer, q.judgements
 FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id
 WHERE j.run_id = $1 ORDER BY j.ordinal
 """

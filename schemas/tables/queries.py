@@ -1,4 +1,4 @@
-"""Queries of a corpus, how relevant documents are to them, and the answers."""
+"""Queries of a corpus, and the answers to them."""
 
 from datetime import datetime
 from typing import Any
@@ -25,19 +25,10 @@ class QueryTable(columns.Row, table=True):
     original_query: str = columns.text()
     reference_answer: str | None = columns.text()
     """What answers are compared with, where the submitted file has it."""
+    judgements: dict[str, Any] = columns.json("{}")
+    """How relevant works and chunks are to it: by document, as the submitted judgements name it."""
     created_at: datetime = columns.now()
     updated_at: datetime = columns.now()
-
-
-class JudgementTable(columns.Row, table=True):
-    """How relevant a work or a chunk is to a query, as the submitted judgements say."""
-
-    __tablename__ = "query_judgement"
-
-    query_id: int = columns.reference("queries.id", primary_key=True)
-    document: str = columns.text(primary_key=True)
-    """The judged document, as the judgements name it: the source name of a work."""
-    relevance: int
 
 
 class QueryResultTable(columns.Row, table=True):

@@ -19,35 +19,18 @@ from store.database import Connection, bulk_seconds
 from store.runs.jobs import BATCH
 
 KEEP = """
-INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
-SELECT j.id, $2, $6, n.external_id, n.text, n.reference_answer
-FROM unnest($3::text[], $4::text[], $7::text[]) WITH ORDINALITY AS n (external_id, text, reference_answer, ordinal)
-JOIN job AS j ON j.run_id = $1 AND j.ordinal = n.ordinal - 1 + $5
-"""
-
-JUDGE = """
-INSERT INTO query_judgement (query_id, document, relevance)
-SELECT q.id, n.document, n.relevance
-FROM unnest($2::text[], $3::text[], $4::integer[]) AS n (external_id, document, relevance)
-JOIN queries AS q ON q.external_id = n.external_id
-JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
+INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer, judgements)
+SELECT j.id, $2, $3, n.external_id, n.text, n.reference_answer, n.judgements
+FROM unnest($5::text[], $6::text[], $7::text[], $8::jsonb[])
+     WITH ORDINALITY AS n (external_id, text, reference_answer, judgements, ordinal)
+JOIN job AS j ON j.run_id = $1 AND j.ordinal = n.ordinal - 1 + $4
 """
 
 COPY = """
-INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
-SELECT f.id, q.corpus_id, q.other_corpus_ids, q.external_id, q.original_query, q.reference_answer
+INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer, judgements)
+SELECT f.id, q.corpus_id, q.other_corpus_ids, q.external_id, q.original_query, q.reference_answer, q.judgements
 FROM job AS f JOIN queries AS q ON q.job_id = f.parent_id
 WHERE f.id = ANY($1::bigint[]) ORDER BY f.id
-"""
-
-JUDGE_COPIES = """
-INSERT INTO query_judgement (query_id, document, relevance)
-SELECT n.id, judged.document, judged.relevance
-FROM job AS f
-JOIN queries AS n ON n.job_id = f.id
-JOIN queries AS q ON q.job_id = f.parent_id
-JOIN query_judgement AS judged ON judged.query_id = q.id
-WHERE f.id = ANY($1::bigint[])
 """
 
 # Names a question by `q.job_id`.
@@ -183,19 +166,14 @@ async def keep(
     for first in range(0, len(queries), BATCH):
         batch = queries[first : first + BATCH]
         ids, texts = [query.id for query in batch], [query.text for query in batch]
-        references = [query.reference_answer for query in batch]
-        seconds = bulk_seconds(len(batch))
-        await connection.execute(KEEP, run_id, first_corpus, ids, texts, first, others, references, timeout=seconds)
-    judged = [(query.id, *judgement) for query in queries for judgement in query.judgements.items()]
-    if judged:
-        seconds = bulk_seconds(len(queries) + len(judged))
-        await connection.execute(JUDGE, run_id, *map(list, zip(*judged, strict=True)), timeout=seconds)
+        known = [query.reference_answer for query in batch], [json.dumps(query.judgements) for query in batch]
+        of_batch = (run_id, first_corpus, others, first, ids, texts, *known)
+        await connection.execute(KEEP, *of_batch, timeout=bulk_seconds(len(batch)))
 
 
 async def copy(connection: Connection, job_ids: Sequence[int]) -> None:
     """Give forked jobs the questions and judgements of the jobs that they were forked from."""
     await connection.execute(COPY, job_ids)
-    await connection.execute(JUDGE_COPIES, job_ids)
 
 
 def query_missing(query_id: int) -> MissingError:

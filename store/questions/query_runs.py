@@ -39,8 +39,7 @@ WITH asked AS (
                WHERE k.id = q.corpus_id OR k.id = ANY(q.other_corpus_ids)
            ) AS corpus, c.model AS embedding_model,
            coalesce(q.external_id, left(encode(sha256(convert_to(q.original_query, 'UTF8')), 'hex'), 16)) AS key,
-           coalesce((SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g
-                     WHERE g.query_id = q.id), '{}') AS judgements
+           q.judgements
     FROM queries AS q JOIN job AS j ON j.id = q.job_id JOIN corpus AS c ON c.id = q.corpus_id
     WHERE j.run_id = $1
 ), output AS (

@@ -257,9 +257,7 @@ WHERE j.run_id = $1 ORDER BY t.attempt_id, t.ordinal
 SELECT q.job_id, q.external_id, (
            SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM corpus AS k
            WHERE k.id = q.corpus_id OR k.id = ANY(q.other_corpus_ids)
-       ) AS corpus, q.original_query, coalesce(
-           (SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id), '{}'
-       ) AS judgements
+       ) AS corpus, q.original_query, q.judgements
 FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY j.ordinal
 """,
 }

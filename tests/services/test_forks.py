@@ -165,15 +165,15 @@ async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Data
 
 async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, connection: Connection) -> None:
     asked = await a_question(connection, "expand", "embed", "retrieve", "rerank", "validate")
-    await connection.execute("INSERT INTO query_judgement VALUES ($1, 'work', 2)", asked.id)
+    await connection.execute("UPDATE queries SET judgements = '{\"work\": 2}' WHERE id = $1", asked.id)
 
     child = await stored(database, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "0.2"}))
 
     question = await queries.of_job(connection, child.job_ids[0])
     assert question is not None and question.id != asked.id
     assert question.original_query == asked.original_query
-    judged = await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id)
-    assert [tuple(row) for row in judged] == [("work", 2)]
+    judged = await connection.fetchval("SELECT judgements FROM queries WHERE id = $1", question.id)
+    assert judged == {"work": 2}
     settings = await runs.settings(connection, child.run_id)
     assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")

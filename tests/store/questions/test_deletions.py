@@ -58,7 +58,9 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     claim = await claimed(connection, query.job_id, "embed")
     failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
-    await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")
+    await connection.execute(
+        "UPDATE queries SET judgements = jsonb_build_object($2::text, 1) WHERE id = $1", query.id, f"{MARK}.md"
+    )
     return query
 
 
@@ -75,7 +77,7 @@ async def test_no_text_of_a_deleted_question_and_its_former_runs_is_left_anywher
 
     assert await marked(connection) == []
     tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
-    assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
+    assert await counted(connection, *tables, "results") == [0] * 9
     with pytest.raises(MissingError):
         await query_runs.delete_query(connection, query.id)
 

@@ -51,7 +51,7 @@ async def test_every_job_has_its_question_and_its_judgements(connection: Connect
     assert texts == [("How is tea made?", [corpus_id]), ("What is a bridge?", [corpus_id])]
     first = found[0]
     assert first is not None and await queries.get(connection, first.id) == first
-    assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
+    assert await connection.fetchval("SELECT judgements FROM queries WHERE id = $1", first.id) == {"tea": 2}
     with pytest.raises(MissingError):
         await queries.get(connection, 999)
 
