@@ -162,7 +162,7 @@ def template_list_command(as_json: bool) -> None:
     table = FittingTable("", "template", "version", "title", "characters", "added")
     for one in found:
         mark, added = "*" if one.is_active else "", Moment(one.created_at)
-        table.add_row(mark, one.tag, one.version, one.title, len(one.text), added)
+        table.add_row(mark, one.function_tag, one.version, one.title, len(one.template_content), added)
     print_list(found, table, none="No template is stored. `ragq db migrate` stores the first ones.", as_json=as_json)
 
 
@@ -182,7 +182,8 @@ def show(tag: TemplateTag, version: int | None, as_json: bool) -> None:
     if as_json:
         print_json(stored)
     else:
-        print_data(stored.text if stored.text.endswith("\n") else f"{stored.text}\n")
+        text = stored.template_content
+        print_data(text if text.endswith("\n") else f"{text}\n")
 
 
 @template.command()

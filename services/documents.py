@@ -122,7 +122,7 @@ async def decision_prompt(connection: Connection, job_id: int, step: str) -> str
     `document_job`, MissingError while the headings are not stored, TemplateMissingError, and TemplateError."""
     job = await document_job(connection, job_id)
     tag = TemplateTag.TITLE_REPAIR if step == REPAIR else TemplateTag.SECTION_SELECTION
-    template = (await presets.template(connection, tag, job.inputs.get("templates", {}).get(tag))).text
+    template = (await presets.template(connection, tag, job.inputs.get("templates", {}).get(tag))).template_content
     if step == REPAIR:
         found = await needed(connection, job_id, DocumentOutline)
         return repair_prompt(

@@ -58,7 +58,7 @@ async def run_repair(work: Work) -> RepairedTitles:
     if work.settings.ragq.repair_by == "rules":
         return RepairedTitles(headings=repair_by_rules(headings), by=DecidedBy.RULES)
     toc = (await work.output(ConvertedDocument)).toc
-    template = (await work.template(TemplateTag.TITLE_REPAIR)).text
+    template = (await work.template(TemplateTag.TITLE_REPAIR)).template_content
     return await repair_by_model(headings, toc, template=template, chat=work.chat, settings=work.settings)
 
 
@@ -75,7 +75,7 @@ async def run_select(work: Work) -> SelectedSections:
     found = await asyncio.to_thread(sections_of, markdown)
     if work.settings.ragq.select_by == "rules":
         return SelectedSections(skipped=select_by_rules(found), by=DecidedBy.RULES)
-    template = (await work.template(TemplateTag.SECTION_SELECTION)).text
+    template = (await work.template(TemplateTag.SECTION_SELECTION)).template_content
     return await select_by_model(found, template=template, chat=work.chat, settings=work.settings)
 
 

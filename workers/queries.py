@@ -57,7 +57,7 @@ async def run_expand(work: Work) -> Expansion:
     asked_by = await work.template(TemplateTag.QUERY_EXPANSION)
     return await expand_query(
         query.original_query,
-        template=asked_by.text,
+        template=asked_by.template_content,
         chat=work.resampling_chat,
         model=asked_model(work),
         settings=work.settings,
@@ -162,7 +162,7 @@ async def run_validate(work: Work) -> ValidatedChunks:
             validated = await validate_chunks(
                 query.original_query,
                 reranked.chunks,
-                template=(await work.template(TemplateTag.CHUNK_VALIDATION)).text,
+                template=(await work.template(TemplateTag.CHUNK_VALIDATION)).template_content,
                 chat=work.chat,
                 settings=work.settings,
                 preset=preset,

@@ -155,7 +155,7 @@ def _by_field(error: PresetValueError) -> dict[str, str]:
 async def templates_page(request: Request, ctx: Context) -> Response:
     """Every template with its active version."""
     stored = await ctx.database.once(presets.all_templates)
-    versions = {tag: [one for one in stored if one.tag == tag] for tag in TemplateTag}
+    versions = {tag: [one for one in stored if one.function_tag == tag] for tag in TemplateTag}
     return page(request, "templates.html.j2", versions=versions, rules=RULES)
 
 
@@ -196,7 +196,7 @@ async def activate(ctx: Context, tag: TemplateTag, version: Version) -> Response
 
 async def _template_page(request: Request, ctx: ApiContext, tag: TemplateTag, **sent: Any) -> Response:
     versions = await ctx.database.once(presets.all_templates, tag)
-    text = next((one.text for one in versions if one.is_active), "")
+    text = next((one.template_content for one in versions if one.is_active), "")
     sent = {"text": text, "title": ""} | sent
     return page(
         request, "template.html.j2", notices=NOTICES, tag=tag, rules=RULES[tag], versions=versions[::-1], **sent

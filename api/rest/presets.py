@@ -187,7 +187,7 @@ async def activate_version(tag: TemplateTag, version: Version, ctx: Context) -> 
 
 
 def _template(tag: TemplateTag, stored: Sequence[StoredTemplate]) -> TemplateReply:
-    versions = [version for version in stored if version.tag == tag]
+    versions = [version for version in stored if version.function_tag == tag]
     active = next((version.version for version in versions if version.is_active), None)
     return TemplateReply(
         function_tag=tag, variables=presets.variables_of(tag), active_version=active, versions=versions

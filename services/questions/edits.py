@@ -197,7 +197,7 @@ async def preview_expansion_prompt(
     stored = await presets.get(connection, preset)
     template = await presets.template(connection, TemplateTag.QUERY_EXPANSION)
     wanted = stored.preset.expansion.n if n is None else n
-    return expansion_prompt(query_text(text), wanted, template=template.text), wanted
+    return expansion_prompt(query_text(text), wanted, template=template.template_content), wanted
 
 
 async def ask(

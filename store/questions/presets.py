@@ -168,44 +168,20 @@ async def choose(connection: Connection, values: Mapping[str, str]) -> None:
                 await rows.delete(connection, "chosen_setting", name=name)
 
 
-TEMPLATE_COLUMNS = (
-    "id, function_tag AS tag, version, title, template_content AS text, is_active, created_at, updated_at"
-)
-
-LIST_TEMPLATES = f"""
-SELECT {TEMPLATE_COLUMNS} FROM prompt_templates WHERE $1::text IS NULL OR function_tag = $1
-ORDER BY function_tag, version
-"""
-
-GET_TEMPLATE = f"""
-SELECT {TEMPLATE_COLUMNS} FROM prompt_templates
-WHERE function_tag = $1 AND CASE WHEN $2::integer IS NULL THEN is_active ELSE version = $2 END
-"""
-
-ADD_TEMPLATE = f"""
-INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
-SELECT $1::text, coalesce(max(version), 0) + 1, $2, $3, false FROM prompt_templates WHERE function_tag = $1::text
-RETURNING {TEMPLATE_COLUMNS}
-"""
+TEMPLATES: Final = "prompt_templates"
 
 # Additions and activations take turns; readers are not blocked.
 ALONE_TEMPLATES = "LOCK TABLE prompt_templates IN SHARE ROW EXCLUSIVE MODE"
-
-CHANGE_TEMPLATE = f"""
-UPDATE prompt_templates SET is_active = is_active OR $3, title = coalesce($4, title), updated_at = now()
-WHERE function_tag = $1 AND version = $2
-RETURNING {TEMPLATE_COLUMNS}
-"""
 
 
 class StoredTemplate(Value):
     """One version of a template. Its text never changes."""
 
     id: int = Field(examples=[1])
-    tag: str = Field(serialization_alias="function_tag", examples=["query_expansion"])
+    function_tag: str = Field(examples=["query_expansion"])
     version: int = Field(examples=[1])
     title: str = Field(examples=["Query expansion"])
-    text: str = Field(serialization_alias="template_content", repr=False)
+    template_content: str = Field(repr=False)
     is_active: bool
     """New prompts use it."""
     created_at: datetime
@@ -216,7 +192,7 @@ class StoredTemplate(Value):
     @property
     def variables(self) -> list[dict[str, str]]:
         """The placeholders that it may have."""
-        return variables_of(self.tag)
+        return variables_of(self.function_tag)
 
 
 def variables_of(tag: str) -> list[dict[str, str]]:
@@ -227,15 +203,17 @@ def variables_of(tag: str) -> list[dict[str, str]]:
 
 async def all_templates(connection: Connection, tag: TemplateTag | None = None) -> list[StoredTemplate]:
     """Every version of every template, or of one, by tag and version."""
-    return [StoredTemplate(**row) for row in await connection.fetch(LIST_TEMPLATES, tag)]
+    where = {} if tag is None else {"function_tag": tag}
+    return await rows.find(connection, StoredTemplate, TEMPLATES, order="function_tag, version", **where)
 
 
 async def template(connection: Connection, tag: TemplateTag, version: int | None = None) -> StoredTemplate:
     """A version of a template; without a version the active one. Raises TemplateMissingError."""
-    row = await connection.fetchrow(GET_TEMPLATE, tag, version)
-    if row is None:
+    which = {"is_active": True} if version is None else {"version": version}
+    found = await rows.get(connection, StoredTemplate, TEMPLATES, function_tag=tag, **which)
+    if found is None:
         raise template_missing(tag, version)
-    return StoredTemplate(**row)
+    return found
 
 
 def template_missing(tag: str, version: int | None) -> TemplateMissingError:
@@ -251,9 +229,12 @@ async def add_template(connection: Connection, tag: TemplateTag, text: str, *, t
     async with connection.transaction():
         await connection.execute(ALONE_TEMPLATES)
         *_, newest = [None, *await all_templates(connection, tag)]
-        if newest is not None and (newest.title, newest.text) == (title, text):
+        if newest is not None and (newest.title, newest.template_content) == (title, text):
             return newest
-        return StoredTemplate(**await connection.fetchrow(ADD_TEMPLATE, tag, title, text))
+        version = 1 if newest is None else newest.version + 1
+        new = {"function_tag": tag, "version": version, "title": title, "template_content": text, "is_active": False}
+        await rows.insert(connection, TEMPLATES, **new)
+        return await template(connection, tag, version)
 
 
 async def activate_template(connection: Connection, tag: TemplateTag, version: int) -> StoredTemplate:
@@ -261,11 +242,8 @@ async def activate_template(connection: Connection, tag: TemplateTag, version: i
     async with connection.transaction():
         await connection.execute(ALONE_TEMPLATES)
         active = {"function_tag": tag, "is_active": True}
-        await rows.update(connection, "prompt_templates", active, is_active=False, updated_at=rows.NOW)
-        row = await connection.fetchrow(CHANGE_TEMPLATE, tag, version, True, None)
-        if row is None:
-            raise template_missing(tag, version)
-    return StoredTemplate(**row)
+        await rows.update(connection, TEMPLATES, active, is_active=False, updated_at=rows.NOW)
+        return await _changed(connection, tag, version, is_active=True)
 
 
 async def change_template(
@@ -275,12 +253,16 @@ async def change_template(
     as it is. Raises TemplateMissingError, and TemplateError for a text that cannot be a template of this tag."""
     async with connection.transaction():
         stored = await template(connection, tag, version)
-        if text not in (None, stored.text):
+        if text not in (None, stored.template_content):
             added = await add_template(connection, tag, text, title=title or stored.title)
             return await activate_template(connection, tag, added.version) if stored.is_active else added
-        if title is None:
-            return stored
-        return StoredTemplate(**await connection.fetchrow(CHANGE_TEMPLATE, tag, version, False, title))
+        return stored if title is None else await _changed(connection, tag, version, title=title)
+
+
+async def _changed(connection: Connection, tag: TemplateTag, version: int, **changes: Any) -> StoredTemplate:
+    which = {"function_tag": tag, "version": version}
+    await rows.update(connection, TEMPLATES, which, **changes, updated_at=rows.NOW)
+    return await template(connection, tag, version)
 
 
 PRESETS: Final = {

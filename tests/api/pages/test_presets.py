@@ -100,7 +100,7 @@ async def test_a_version_starts_from_the_active_one_and_stays_in_its_form_when_i
     added = await send(client, shown, AT, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
     assert added.headers["location"] == f"{AT}?notice=added#version-3"
     assert [(one.version, one.title, one.is_active) for one in await versions(ctx)][-1] == (3, "Once more", False)
-    assert (await versions(ctx))[-1].text == TEXT + "Be brief."
+    assert (await versions(ctx))[-1].template_content == TEXT + "Be brief."
 
     active = await send(client, await see(client, AT), f"{AT}/3/activate")
     assert active.headers["location"] == f"{AT}?notice=active#version-3"

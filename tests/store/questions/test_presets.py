@@ -81,19 +81,19 @@ async def test_a_new_database_has_version_1_of_every_template_active(connection:
     for tag in list(TemplateTag):
         stored = await presets.template(connection, tag)
 
-        assert (stored.version, stored.text, stored.is_active) == (1, default_template(tag), True)
+        assert (stored.version, stored.template_content, stored.is_active) == (1, default_template(tag), True)
 
 
 async def test_a_new_version_is_the_next_one_once_and_active_when_that_is_asked_for(connection: Connection) -> None:
     added = await presets.add_template(connection, TAG, TEXT, title="Short")
 
-    assert (added.version, added.title, added.text, added.is_active) == (2, "Short", TEXT, False)
+    assert (added.version, added.title, added.template_content, added.is_active) == (2, "Short", TEXT, False)
     assert await presets.template(connection, TAG, 2) == added
     assert await presets.add_template(connection, TAG, TEXT, title="Short") == added
     assert await versions(connection) == [(1, True), (2, False)]
     await presets.activate_template(connection, TAG, 2)
     assert await versions(connection) == [(1, False), (2, True)]
-    assert (await presets.template(connection, TAG)).text == TEXT
+    assert (await presets.template(connection, TAG)).template_content == TEXT
     assert (await presets.template(connection, TemplateTag.QUERY_EXPANSION)).version == 1
     assert (await presets.add_template(connection, TAG, TEXT, title="Another")).version == 3
 
