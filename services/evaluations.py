@@ -9,12 +9,11 @@ from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash, thaw
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import EvaluationReport, JudgeQuality
-from schemas.values.queries import Source
 from services.forks import changed_snapshot
 from services.new_runs import Submitted, submit_run
 from services.reports import cost_of_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements
-from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
+from stages.evaluations.labels import Judged, judge_quality, label_sheet, parse_labels
 from stages.records import accept
 from stages.reports.evaluation import evaluation_counts, evaluation_measures
 from stages.reports.words import notices
@@ -63,15 +62,15 @@ async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, 
     """The judge of an evaluation beside the labels of a sheet. Raises MissingError, ProblemsFound for a file that
     cannot be used, and Refused as `judged_run`."""
     verdicts = {
-        (answer.job_id, number): decision
-        for answer in await judged_run(connection, run_id)
-        for number, decision in answer.verdicts()
+        (job_id, number): decision
+        for job_id, _, judged in await judged_run(connection, run_id)
+        for number, decision in judged.on_sources.items()
     }
     labels = parse_labels(data, file=file, known=verdicts)
     return judge_quality(verdicts, accept(labels, of="sheet of labels", consequence="nothing was computed"))
 
 
-async def judged_run(connection: Connection, run_id: int) -> list[JudgedSplit]:
+async def judged_run(connection: Connection, run_id: int) -> list[Judged]:
     """The judged answers of an evaluation. Raises MissingError, and Refused for a run without any."""
     overview = await overviews.get(connection, run_id)
     found = await evaluations.judged(connection, run_id)
@@ -133,7 +132,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
 
 
 def _job(found: StoredAnswer) -> NewJob:
-    labels = [Source.model_validate(source).label for source in found.sources]
+    labels = [source.label for source in found.sources]
     reference = found.reference_answer
     inputs: dict[str, Any] = {
         "result_id": found.result_id,

@@ -19,7 +19,6 @@ from schemas.values.queries import (
     RerankedChunk,
     RerankedChunks,
     RetrievedChunks,
-    Source,
     ValidatedChunks,
 )
 from stages.evaluations.judge import judge_answer, score_answer, split_answer
@@ -342,10 +341,9 @@ async def evaluate_split(work: Work) -> SplitAnswer:
             "answers that there are.",
             FailureCategory.INPUT_CHANGED,
         )
-    sources = [Source.model_validate(source) for source in found.sources]
     prompt = await work.database.ask(answers.prompt, found.job_id, found.prompt_hash)
-    texts = {} if prompt is None else source_texts(prompt, sources)
-    if len(texts) < len(sources):
+    texts = {} if prompt is None else source_texts(prompt, found.sources)
+    if len(texts) < len(found.sources):
         raise DomainError(
             f"The prompt of the answer of job j{work.claim.job_id} is not stored any more.",
             FailureCategory.INPUT_CHANGED,

@@ -68,6 +68,11 @@ class JudgedAnswer(FromReplies):
     validator: str
     verdicts: tuple[SupportVerdict, ...]
 
+    @property
+    def on_sources(self) -> dict[int, Decision]:
+        """The sentences that cite sources, by number from 1, with the verdict on these sources together."""
+        return {one.sentence: one.decision for one in self.verdicts if one.check is Check.TOGETHER}
+
 
 class Tally(Value):
     """Decisions. What is undecided is not scored."""

@@ -3,12 +3,12 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, sqrt
 from random import Random
 from typing import Final, NamedTuple
 
-from schemas.values.evaluations import Check, JudgedAnswer, JudgeQuality, SplitAnswer
+from schemas.values.evaluations import JudgedAnswer, JudgeQuality, SplitAnswer
 from schemas.values.participants import Decision, FileProblem
 from schemas.values.scoring import Interval
 from stages.records import Parsed, parse_rows
@@ -19,34 +19,24 @@ _Z: Final = 1.959963984540054
 """The normal quantile of .975."""
 
 
-class JudgedSplit(NamedTuple):
-    """An answer with the verdicts on it."""
-
-    job_id: int
-    split: SplitAnswer
-    judged: JudgedAnswer
-
-    def verdicts(self) -> Iterator[tuple[int, Decision]]:
-        """The sentences that cite sources, by number from 1, with the verdict on these sources together."""
-        return ((one.sentence, one.decision) for one in self.judged.verdicts if one.check is Check.TOGETHER)
-
+Judged = tuple[int, SplitAnswer, JudgedAnswer]
+"""A job, the answer that it judged, and the verdicts."""
 
 Sentence = tuple[int, int]
 """A job, and the number of a sentence of its answer."""
 
 
-def label_sheet(answers: Sequence[JudgedSplit], *, seed: int) -> str:
+def label_sheet(answers: Sequence[Judged], *, seed: int) -> str:
     """A CSV of all judged sentences in random order: what people label from the top, without the verdicts."""
-    drawn = [(answer, number) for answer in answers for number, _ in answer.verdicts()]
+    drawn = [(job_id, split, number) for job_id, split, judged in answers for number in judged.on_sources]
     Random(seed).shuffle(drawn)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["job", "sentence", "question", "text", "passages", "supported"])
-    for answer, number in drawn:
-        sentence = answer.split.sentences[number - 1]
-        passages = [f"{label}: {text}" for label, text in answer.split.passages.items() if label in sentence.cited]
-        row = (f"j{answer.job_id}", number, answer.split.question, sentence.text, "\n\n".join(passages), "")
-        writer.writerow(row)
+    for job_id, split, number in drawn:
+        sentence = split.sentences[number - 1]
+        passages = [f"{label}: {text}" for label, text in split.passages.items() if label in sentence.cited]
+        writer.writerow((f"j{job_id}", number, split.question, sentence.text, "\n\n".join(passages), ""))
     return text.getvalue()
 
 

@@ -1,11 +1,13 @@
 """Answers as they are evaluated, and the evaluations that are stored."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
+from pydantic import Field
+
+from schemas.values.base import Value
 from schemas.values.evaluations import EvaluatedAnswer, JudgedAnswer, SplitAnswer
-from stages.evaluations.labels import JudgedSplit
+from schemas.values.queries import Source
+from stages.evaluations.labels import Judged
 from store.database import Connection
 
 ANSWER = """
@@ -36,19 +38,18 @@ WHERE j.run_id = $1 ORDER BY j.ordinal
 OF_RUN = "SELECT id FROM run WHERE kind = 'evaluation' AND request ->> 'evaluates' = $1::text ORDER BY id"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredAnswer:
+class StoredAnswer(Value):
     """An answer with what it is judged by."""
 
     result_id: int
     job_id: int
     """The job that answers the question now."""
     subject: str
-    text: str = field(repr=False)
-    sources: list[dict[str, Any]] = field(repr=False)
+    text: str = Field(repr=False)
+    sources: tuple[Source, ...]
     prompt_hash: str
-    question: str = field(repr=False)
-    reference_answer: str | None = field(repr=False)
+    question: str = Field(repr=False)
+    reference_answer: str | None = Field(repr=False)
 
 
 async def answers(connection: Connection, run_id: int) -> list[StoredAnswer]:
@@ -67,10 +68,10 @@ async def scored(connection: Connection, run_id: int) -> list[EvaluatedAnswer]:
     return [EvaluatedAnswer(**row) for row in await connection.fetch(SCORED, run_id)]
 
 
-async def judged(connection: Connection, run_id: int) -> list[JudgedSplit]:
+async def judged(connection: Connection, run_id: int) -> list[Judged]:
     """The judged answers of a run of evaluations, in its order."""
     return [
-        JudgedSplit(row["job_id"], SplitAnswer.model_validate(row["split"]), JudgedAnswer.model_validate(row["judged"]))
+        (row["job_id"], SplitAnswer.model_validate(row["split"]), JudgedAnswer.model_validate(row["judged"]))
         for row in await connection.fetch(JUDGED, run_id)
     ]
 

@@ -10,12 +10,12 @@ from schemas.values.evaluations import Check, JudgedAnswer, SupportVerdict
 from schemas.values.participants import Decision
 from schemas.values.scoring import Interval
 from stages.evaluations.judge import split_answer
-from stages.evaluations.labels import JudgedSplit, Sentence, judge_quality, label_sheet, parse_labels
+from stages.evaluations.labels import Judged, Sentence, judge_quality, label_sheet, parse_labels
 
 ACCEPT, REJECT, UNSURE = Decision.ACCEPT, Decision.REJECT, Decision.UNSURE
 
 
-def answer(job_id: int) -> JudgedSplit:
+def answer(job_id: int) -> Judged:
     """Two sentences that cite sources, and one that does not, which nobody judges."""
     text = "Tea is brown [S1]. I like it. Milk is white [S2]."
     split = split_answer("Which?", text, labels=["S1", "S2"], passages={"S1": "Brown.", "S2": "White."}, reference=None)
@@ -23,7 +23,7 @@ def answer(job_id: int) -> JudgedSplit:
         SupportVerdict(check=Check.TOGETHER, sentence=number, cited=(cited,), decision=ACCEPT)
         for number, cited in ((1, "S1"), (3, "S2"))
     )
-    return JudgedSplit(job_id, split, JudgedAnswer(validator="judge", verdicts=verdicts))
+    return job_id, split, JudgedAnswer(validator="judge", verdicts=verdicts)
 
 
 def test_a_sheet_has_sentences_with_their_passages_and_no_verdict() -> None:
