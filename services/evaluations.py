@@ -19,8 +19,8 @@ from stages.reports.evaluation import evaluation_counts, evaluation_measures
 from stages.reports.words import notices
 from store.access import RequestKey
 from store.database import Connection, Database
-from store.questions import evaluations
-from store.questions.evaluations import StoredAnswer
+from store.questions import answers
+from store.questions.answers import StoredAnswer
 from store.runs import overviews, runs
 from store.runs.chain import content_hash
 from store.runs.failures import final_categories
@@ -36,7 +36,7 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
         if overview.kind != KIND:
             raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
         judge = thaw(await runs.settings(connection, run_id)).run.model.judge_model
-        answers = await evaluations.scored(connection, run_id)
+        scored = await answers.scored(connection, run_id)
         failures = await final_categories(connection, run_id)
         cost = await cost_of_run(connection, run_id)
     request = overview.request
@@ -45,9 +45,9 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
         evaluates=f"r{request['evaluates']}",
         notices=tuple(notices(KIND, overview.profile, request)),
         judge=judge,
-        counts=evaluation_counts(answers, unanswered=request["unanswered"]),
-        measures=evaluation_measures(answers, measures),
-        answers=tuple(answers),
+        counts=evaluation_counts(scored, unanswered=request["unanswered"]),
+        measures=evaluation_measures(scored, measures),
+        answers=tuple(scored),
         failures=failures,
         cost=cost,
     )
@@ -73,7 +73,7 @@ async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, 
 async def judged_run(connection: Connection, run_id: int) -> list[Judged]:
     """The judged answers of an evaluation. Raises MissingError, and Refused for a run without any."""
     overview = await overviews.get(connection, run_id)
-    found = await evaluations.judged(connection, run_id)
+    found = await answers.judged(connection, run_id)
     if overview.kind != KIND or not found:
         raise Refused(f"Run r{run_id} has no judged answers. `ragq evaluate RUN --wait` submits a run that has.")
     return found
@@ -111,7 +111,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
     if preset is not None and preset.validation.model:
         own["MODEL_JUDGE_MODEL"] = {"value": preset.validation.model, "source": "preset"}
     settings = changed_snapshot(own, values)
-    found = await evaluations.answers(connection, run_id)
+    found = await answers.newest(connection, run_id)
     if not found:
         raise Refused(f"Run r{run_id} has no answer to evaluate. `ragq show r{run_id}` shows how far its jobs are.")
     references = sum(one.reference_answer is not None for one in found)

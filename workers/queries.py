@@ -36,7 +36,7 @@ from store.corpora import corpora, postings, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.works import matching_chunks
 from store.database import Connection
-from store.questions import answers, evaluations, queries
+from store.questions import answers, queries
 from store.questions.answers import make_prompt
 from store.questions.queries import StoredQuery
 from store.runs.chain import content_hash
@@ -334,7 +334,7 @@ def chunk_search(work: Work) -> PostgresChunkSearch:
 async def evaluate_split(work: Work) -> SplitAnswer:
     """The stored answer with its sources. Raises DomainError when it or its prompt is gone or changed."""
     result_id: int = work.claim.inputs["result_id"]
-    found = await work.database.ask(evaluations.answer, result_id)
+    found = await work.database.ask(answers.answer, result_id)
     if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:
         raise DomainError(
             f"The answer of job j{work.claim.job_id} is not stored any more as it was; `ragq evaluate` evaluates the "

@@ -26,7 +26,7 @@ from services.runs import Action, control
 from stages.reports.costs import cost_words
 from stages.reports.tables import UI
 from store.corpora import works
-from store.questions import evaluations
+from store.questions import answers
 from store.runs import jobs, overviews, workers
 from store.runs.batches import batches_in_words
 from store.runs.notifications import notification_in_words
@@ -95,7 +95,7 @@ async def run_page(
         overview = view.run
         documents = await works.documents(connection, job_ids) if overview.kind == "work" else {}
         cost = await cost_of_run(connection, run_id, ctx.prices)
-        judged = await evaluations.of_run(connection, run_id) if overview.kind == "query" else ()
+        judged = await answers.evaluations(connection, run_id) if overview.kind == "query" else ()
         scores = await run_scores(connection, run_id)
     view.jobs.sort(key=lambda job: job_ids.index(job.job_id))
     count = overview.states.get(state, 0) if state else overview.jobs

@@ -88,17 +88,14 @@ async def stored_context(connection: Connection, query: StoredQuery) -> Consolid
 
 
 def _new_expansion(old: Expansion, changes: QueryEdit) -> Expansion:
-    parts: dict[str, Any] = {"origin": Origin.EDITED}
     given = changes.model_fields_set
-    if "expanded_queries" in given:
-        parts["queries"] = changes.expanded_queries or ()
-    if "hyde_answer" in given:
-        parts["hyde_answer"] = changes.hyde_answer or ""
-    if "intent" in given:
-        parts["intent"] = intent_of(changes.intent or "")
-    if "entities" in given:
-        parts["entities"] = changes.entities or ()
-    return old.model_copy(update=parts)
+    return Expansion(
+        origin=Origin.EDITED,
+        queries=(changes.expanded_queries or ()) if "expanded_queries" in given else old.queries,
+        hyde_answer=(changes.hyde_answer or "") if "hyde_answer" in given else old.hyde_answer,
+        intent=intent_of(changes.intent or "") if "intent" in given else old.intent,
+        entities=(changes.entities or ()) if "entities" in given else old.entities,
+    )
 
 
 async def _new_context(connection: Connection, query: StoredQuery, places: Sequence[int]) -> ConsolidatedContext | None:
