@@ -47,7 +47,7 @@ def ask(as_json: bool, **asked: Any) -> None:
         print_json(query_json(shown))
     else:
         print_outcome(shown)
-        print_text(f"`ragq query show {shown.id}` shows its passages and its prompt.", err=True)
+        print_text(f"`ragq query show {shown.id}` shows its passages, with --json its prompt too.", err=True)
     _leave(shown)
 
 

@@ -148,7 +148,7 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
 @_QUERY
 @json_option
 def show_command(query_id: int, as_json: bool) -> None:
-    """Show a question with everything that is stored for it: expansion, passages, prompt and answers.
+    """Show a question with what is stored for it: expansion, passages and answers, with --json the prompt too.
 
     The output contains sensitive text, of the corpus and of models.
 
