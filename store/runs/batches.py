@@ -17,6 +17,7 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import used_tokens
 from stages.reports.words import counted
+from store import rows
 from store.database import Connection, Lock, hold
 from store.runs import ledger
 from store.runs.jobs import OPEN_JOBS
@@ -82,8 +83,6 @@ FROM run_limit AS l WHERE l.run_id = $1 FOR UPDATE
 
 AWAIT: Final = "INSERT INTO llm_batch_stage (key, job_id, stage) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 
-LEAVE: Final = "DELETE FROM llm_batch_stage WHERE key = $1 AND job_id = $2 AND stage = $3"
-
 # A stage that fails because of one of its calls begins anew with all of them.
 FORGET_REFUSED: Final = """
 DELETE FROM llm_batch_call WHERE error IS NOT NULL
@@ -101,10 +100,6 @@ WHERE batch_id IS NULL AND NOT is_single AND error IS NULL AND server = $1
 GATHERED: Final = f"""
 SELECT model, hours {_FREE} GROUP BY model, hours
 HAVING max(created_at) < now() - $2 * interval '1 second' OR count(*) >= $3
-"""
-
-MAKE: Final = """
-INSERT INTO llm_batch (name, server, model, hours, calls, due_at) VALUES ($1, $2, $3, $4, 0, now()) RETURNING id
 """
 
 FILL: Final = f"""
@@ -135,16 +130,12 @@ RETURNING id, name, provider_id,
           extract(epoch FROM created_at)::float8 AS created_s
 """
 
-CALLS: Final = "SELECT key, call FROM llm_batch_call WHERE batch_id = $1 ORDER BY created_at, key"
-
 CHANGE: Final = """
 UPDATE llm_batch
 SET provider_id = coalesce($2, provider_id), note = $3, due_at = now() + $4::float8 * interval '1 second',
     sent_at = CASE WHEN coalesce($2, provider_id) IS NOT NULL THEN coalesce(sent_at, now()) END
 WHERE id = $1 AND ended_at IS NULL RETURNING true
 """
-
-END: Final = "UPDATE llm_batch SET ended_at = now(), due_at = NULL WHERE id = $1 AND ended_at IS NULL RETURNING true"
 
 ANSWERED: Final = "DELETE FROM llm_batch_call WHERE key = $1 AND batch_id = $2 RETURNING call, served_by"
 
@@ -155,10 +146,6 @@ WHERE run_id = (
     ORDER BY s.job_id LIMIT 1
 )
 """
-
-REST_SINGLY: Final = "UPDATE llm_batch_call SET is_single = true WHERE batch_id = $1 AND error IS NULL"
-
-REST_FAILS: Final = "UPDATE llm_batch_call SET error = $2 WHERE batch_id = $1"
 
 # A stage that is put off only after its answers came is found the next time.
 RELEASE: Final = f"""
@@ -202,12 +189,12 @@ ORDER BY id
 
 async def ask_for(connection: Connection, run_id: int, hours: float) -> None:
     """Let the calls of a run be sent as batches, each of which may take so long."""
-    await connection.execute("UPDATE run SET batch_hours = $2 WHERE id = $1", run_id, hours)
+    await rows.update(connection, "run", {"id": run_id}, batch_hours=hours)
 
 
 async def hours(connection: Connection, run_id: int) -> float | None:
     """How long a batch of a run may take; None for a run whose calls are sent singly."""
-    found: float | None = await connection.fetchval("SELECT batch_hours FROM run WHERE id = $1", run_id)
+    found: float | None = await rows.value(connection, "run", "batch_hours", id=run_id)
     return found
 
 
@@ -224,22 +211,24 @@ async def register(
             if row is None or is_new:
                 kept = await ledger.find(connection, key)
                 if kept is not None:
-                    await connection.execute("DELETE FROM llm_batch_call WHERE key = $1", key)
+                    await rows.delete(connection, "llm_batch_call", key=key)
                     return Registered(kept)
             if is_new and await connection.fetchval(PERMITTED, claim.run_id) is False:
-                await connection.execute("DELETE FROM llm_batch_call WHERE key = $1", key)
+                await rows.delete(connection, "llm_batch_call", key=key)
                 return Registered(is_too_much=True)
             if row is not None:
                 if row["error"]:
                     await connection.execute(FORGET_REFUSED, key, claim.job_id, claim.stage)
-                awaits = not (row["is_single"] or row["error"])
-                await connection.execute(AWAIT if awaits else LEAVE, key, claim.job_id, claim.stage)
+                if row["is_single"] or row["error"]:
+                    await rows.delete(connection, "llm_batch_stage", key=key, job_id=claim.job_id, stage=claim.stage)
+                else:
+                    await connection.execute(AWAIT, key, claim.job_id, claim.stage)
                 return Registered(None, row["is_single"], row["error"])
 
 
 async def forget(connection: Connection, key: str) -> None:
     """A call that was to be sent by itself has its answer."""
-    await connection.execute("DELETE FROM llm_batch_call WHERE key = $1 AND is_single", key)
+    await rows.delete(connection, "llm_batch_call", key=key, is_single=True)
 
 
 async def gather(connection: Connection, server: str, *, quiet_s: float) -> int:
@@ -248,9 +237,9 @@ async def gather(connection: Connection, server: str, *, quiet_s: float) -> int:
     async with connection.transaction():
         await hold(connection, Lock.BATCHES)
         for row in await connection.fetch(GATHERED, server, quiet_s, MOST_CALLS):
-            of = (server, row["model"], row["hours"])
-            batch_id = await connection.fetchval(MAKE, str(uuid4()), *of)
-            await connection.execute(FILL, *of, batch_id, MOST_CALLS, _MOST_BYTES)
+            of = {"server": server, **row}
+            batch_id = await rows.insert(connection, "llm_batch", name=str(uuid4()), **of, calls=0, due_at=rows.NOW)
+            await connection.execute(FILL, *of.values(), batch_id, MOST_CALLS, _MOST_BYTES)
             made += 1
     return made
 
@@ -265,7 +254,9 @@ async def claim(
 
 async def calls(connection: Connection, batch_id: int) -> list[tuple[str, ChatCall]]:
     """The calls of a batch that have no answer, by key."""
-    return [(row["key"], ChatCall.model_validate(row["call"])) for row in await connection.fetch(CALLS, batch_id)]
+    order = "created_at, key"
+    asked = await rows.pairs(connection, "llm_batch_call", "key", "call", order=order, batch_id=batch_id)
+    return [(key, ChatCall.model_validate(call)) for key, call in asked.items()]
 
 
 async def change(
@@ -297,13 +288,12 @@ async def end(connection: Connection, batch: ClaimedBatch, *, refused: str | Non
     """End a batch. The calls without an answer are sent singly by who needs them, or fail them with `refused`. Returns
     how many have no answer; 0 when somebody else has ended it."""
     async with connection.transaction():
-        if not await connection.fetchval(END, batch.id):
+        unended = {"id": batch.id, "ended_at": None}
+        if not await rows.update(connection, "llm_batch", unended, ended_at=rows.NOW, due_at=None):
             return 0
-        if refused is None:
-            done = await connection.execute(REST_SINGLY, batch.id)
-        else:
-            done = await connection.execute(REST_FAILS, batch.id, refused)
-    return int(done.rsplit(" ", 1)[1])
+        if refused is not None:
+            return await rows.update(connection, "llm_batch_call", {"batch_id": batch.id}, error=refused)
+        return await rows.update(connection, "llm_batch_call", {"batch_id": batch.id, "error": None}, is_single=True)
 
 
 async def release(connection: Connection) -> int:
