@@ -7,7 +7,7 @@ Temperature: Guo et al. 2017 (arXiv 1706.04599). Logistic: Platt 1999. Isotonic:
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +40,8 @@ Exact = NDArray[np.bool_]
 """Whether each score equals the truth."""
 
 
-class Fitted(NamedTuple):
-    """A calibrator with its parameters."""
-
-    probabilities: Callable[[Floats], Floats]
-    """Of a matrix with one row per score and one column per confidence."""
-    parameters: dict[str, float]
+Fitted = tuple[Callable[[Floats], Floats], dict[str, float]]
+"""The probabilities of a matrix with one row per score and one column per confidence, and the parameters."""
 
 
 def is_calibrated(name: str) -> bool:
@@ -77,10 +73,10 @@ def calibrated_confidence(
     if not is_used.any():
         raise Refused(f"Run r{on.run_id} has no score in mode {mode} with labels and the signals of {name!r}.")
     confidences = np.stack([training.of_items(variant.confidence) for variant in variants], axis=-1)
-    fitted = METHODS[method](confidences[is_used], training.errors[is_used] == 0)
+    probabilities, parameters = METHODS[method](confidences[is_used], training.errors[is_used] == 0)
 
     def confidence(item: ItemScore) -> float:
-        return float(fitted.probabilities(np.array([[variant.confidence(item) for variant in variants]]))[0])
+        return float(probabilities(np.array([[variant.confidence(item) for variant in variants]]))[0])
 
     return (
         Variant(confidence, needs),
@@ -91,7 +87,7 @@ def calibrated_confidence(
             split=on.request.get("split"),
             participants=int(np.count_nonzero(is_used.any(axis=1))),
             items=int(is_used.sum()),
-            parameters=fitted.parameters,
+            parameters=parameters,
             before=_errors(cohort, variants[0].confidence) if len(variants) == 1 else None,
             after=_errors(cohort, confidence),
         ),
@@ -113,9 +109,13 @@ def _errors(cohort: Cohort, confidence: Confidence) -> dict[str, float] | None:
     found = cohort.of_items(confidence)[cohort.is_scored]
     if not len(found) or np.any((found < 0) | (found > 1)):
         return None
-    exact = cohort.errors[cohort.is_scored] == 0
-    ece = expected_calibration_error(cohort, confidence=confidence)
-    return {"ece": ece, "brier": brier(found, exact), "log_loss": log_loss(found, exact)}
+    exact, inside = cohort.errors[cohort.is_scored] == 0, _inside(found)
+    bins = reliability(cohort, confidence=confidence)
+    return {
+        "ece": sum(one.count * abs((one.exact or 0.0) - (one.confidence or 0.0)) for one in bins) / len(found),
+        "brier": float(np.mean((found - exact) ** 2)),
+        "log_loss": float(-np.mean(np.log(np.where(exact, inside, 1 - inside)))),
+    }
 
 
 def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
@@ -220,25 +220,21 @@ def fit_temperature(confidences: Floats, exact: Exact) -> Fitted:
         options={"xatol": 1e-9},
     )
     temperature = float(1 / found.x)
-    return Fitted(lambda p: np.asarray(expit(logit(_inside(p[:, 0])) / temperature)), {"temperature": temperature})
+    return lambda p: np.asarray(expit(logit(_inside(p[:, 0])) / temperature)), {"temperature": temperature}
 
 
 def fit_logistic(confidences: Floats, exact: Exact) -> Fitted:
     """Logistic regression on standardised confidences, with an L2 penalty of C = 1. Raises Refused when all scores are
     exact, or none."""
-    from scipy.special import expit
     from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]  # Loads for a second.
+    from sklearn.pipeline import make_pipeline  # type: ignore[import-untyped]
+    from sklearn.preprocessing import StandardScaler  # type: ignore[import-untyped]
 
     if exact.all() or not exact.any():
         raise Refused("All scores to calibrate on are exact, or none is; logistic regression needs both.")
-    mean, std = confidences.mean(axis=0), confidences.std(axis=0)
-    std = np.where(std == 0, 1.0, std)
-    model = LogisticRegression(C=1.0).fit((confidences - mean) / std, exact)
-    weights, intercept = model.coef_[0], float(model.intercept_[0])
-    return Fitted(
-        lambda p: np.asarray(expit((p - mean) / std @ weights + intercept)),
-        {"intercept": intercept} | {f"weight_{at}": float(weight) for at, weight in enumerate(weights, start=1)},
-    )
+    model = make_pipeline(StandardScaler(), LogisticRegression(C=1.0)).fit(confidences, exact)
+    weights = {f"weight_{at}": float(weight) for at, weight in enumerate(model[-1].coef_[0], start=1)}
+    return lambda p: np.asarray(model.predict_proba(p)[:, 1]), {"intercept": float(model[-1].intercept_[0]), **weights}
 
 
 def fit_isotonic(confidences: Floats, exact: Exact) -> Fitted:
@@ -249,8 +245,7 @@ def fit_isotonic(confidences: Floats, exact: Exact) -> Fitted:
     if confidences.shape[1] != 1:
         raise Refused("Isotonic regression calibrates one confidence; logistic takes several.")
     model = IsotonicRegression(out_of_bounds="clip").fit(confidences[:, 0], exact.astype(np.float64))
-    x, y = model.X_thresholds_, model.y_thresholds_
-    return Fitted(lambda p: np.interp(p[:, 0], x, y), {"knots": float(len(x))})
+    return lambda p: np.asarray(model.predict(p[:, 0])), {"knots": float(len(model.X_thresholds_))}
 
 
 METHODS: Final[Mapping[str, Callable[[Floats, Exact], Fitted]]] = {
@@ -259,21 +254,6 @@ METHODS: Final[Mapping[str, Callable[[Floats, Exact], Fitted]]] = {
     "isotonic": fit_isotonic,
 }
 """Every method by name."""
-
-
-def log_loss(probabilities: Floats, exact: Exact) -> float:
-    """The mean negative log-likelihood; probabilities are kept away from 0 and 1.
-
-    >>> round(log_loss(np.array([0.5, 0.5]), np.array([True, False])), 4)
-    0.6931
-    """
-    p = _inside(probabilities)
-    return float(-np.mean(np.where(exact, np.log(p), np.log(1 - p))))
-
-
-def brier(probabilities: Floats, exact: Exact) -> float:
-    """The mean squared distance of the probability from what happened."""
-    return float(np.mean((probabilities - exact) ** 2))
 
 
 def _inside(p: Floats) -> Floats:
@@ -306,11 +286,3 @@ def reliability(
         )
 
     return tuple(of_bin(at) for at in range(bins))
-
-
-def expected_calibration_error(cohort: Cohort, *, confidence: Confidence, bins: int = 10) -> float:
-    """The distance of the mean confidence of a bin from its share of exact scores, weighted by its scores. Raises
-    ValueError as `reliability`, and without a score."""
-    found = [one for one in reliability(cohort, confidence=confidence, bins=bins) if one.count]
-    distances = [abs((one.exact or 0.0) - (one.confidence or 0.0)) for one in found]
-    return float(np.average(distances, weights=[one.count for one in found]))

@@ -1,6 +1,7 @@
 """The report of a run of participants: whole reports as stored files, and numbers that are worked out by hand."""
 
 import json
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +186,8 @@ def test_a_temperature_is_fitted_on_the_scores_of_the_other_run_with_a_stated_co
     assert found.before is not None and found.after is not None
     # Stated 1, 0, 0.5, 0.75, 0.5, 0.25; exact are the first two and the fifth: squares 0 1 .25 .5625 .25 .0625
     assert found.before["brier"] == pytest.approx((0 + 1 + 0.25 + 0.5625 + 0.25 + 0.0625) / 6)
+    happened = (1 - 1e-6, 1e-6, 0.5, 0.25, 0.5, 0.75)
+    assert found.before["log_loss"] == pytest.approx(-sum(map(log, happened)) / 6)
     # Bins: 0 (exact 1), 0.25 (0), 0.5 twice (half), 0.75 (0), 1 (exact 1)
     assert found.before["ece"] == pytest.approx((1 + 0.25 + 2 * 0 + 0.75 + 0) / 6)
 
