@@ -23,13 +23,12 @@ from stages.reports.tables import Cell, Figure, Remark, Sheet, Table, by_column
 from stages.reports.words import (
     counted,
     counts_in_words,
-    counts_or_none,
-    definitions,
     duration,
     interval_words,
     notices,
     number,
     origin_words,
+    percent,
     split_in_words,
 )
 
@@ -226,7 +225,8 @@ _BINARY = {
 
 def report_sheet(report: Report) -> Sheet:
     """Errors of each mode beside the baselines, of each item, selective prediction, and what went wrong."""
-    run, settings = report.run_metadata, {name: one.model_dump() for name, one in report.settings.items()}
+    run, measures = report.run_metadata, report.measures
+    settings = {name: one.model_dump() for name, one in report.settings.items()}
     changed = changed_settings(run.profile, settings, kind="participant")
     models = dict.fromkeys(one.results.model for one in report.experiments if one.results.model)
     scored_by = f"model {', '.join(models)}" if models else "nothing scored"
@@ -239,8 +239,9 @@ def report_sheet(report: Report) -> Sheet:
         f"ragq {run.ragq_version}",
         facts=(
             *(f"references of index {words}" for words in indexes),
-            f"confidence {report.measures.confidence}, loss {report.measures.loss}, {interval_words(report)}",
-            definitions(report.measures),
+            f"confidence {measures.confidence}, loss {measures.loss}, {interval_words(report)}",
+            f"prediction mode {measures.prediction_mode}, a total from {percent(measures.total_min_coverage)} % of the "
+            f"items, depressed from a total of {measures.binary_threshold}",
             *([changed_in_words(changed, profile=run.profile, run=run.run_id)] if changed else []),
         ),
         notices=run.notices,
@@ -271,7 +272,13 @@ def telemetry_tables(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> lis
     """How the outputs that count were obtained, by stage and mode; no table without a stage that parses or embeds."""
     rows = tuple(
         (
-            *(stage, mode, found.outputs, counts_or_none(found.repairs), counts_or_none(found.reasks)),
+            *(
+                stage,
+                mode,
+                found.outputs,
+                counts_in_words(found.repairs) or "none",
+                counts_in_words(found.reasks) or "none",
+            ),
             "" if found.cut_texts is None else found.cut_texts,
         )
         for mode, telemetry in by_mode.items()

@@ -13,7 +13,6 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import Baseline, Baselines, Report
 from schemas.values.scoring import (
     ExperimentStatus,
-    Interval,
     ItemScore,
     JobScores,
     ModeSummary,
@@ -23,7 +22,7 @@ from schemas.values.scoring import (
 )
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together
-from stages.reports.words import bounds, number
+from stages.reports.words import bounds
 
 
 def score_table(run_id: int, jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> ScoreTable:
@@ -117,17 +116,7 @@ def baseline_remarks(report: Report) -> Iterator[str]:
             why = "not better than the median"
         else:
             continue
-        yield f"{experiment.results.mode}: {why} of {found.split} ({signed(difference)})."
-
-
-def signed(difference: Interval) -> str:
-    """A difference with its sign and its interval.
-
-    >>> signed(Interval(value=-0.0884, low=-0.192, high=0.012, std=0.05, drop_rate=0.0, resamples=10))
-    '-0.088 [-0.192, 0.012]'
-    """
-    sign = "+" if difference.value is not None and difference.value > 0 else ""
-    return f"{sign}{number(difference.value)} {bounds(difference)}".rstrip()
+        yield f"{experiment.results.mode}: {why} of {found.split} ({difference.value:+.3f} {bounds(difference)})."
 
 
 def _baseline(cohort: Cohort, scores: Mapping[str, int], measures: Measures) -> Baseline:

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 from schemas.full_text import SIMPLE
-from schemas.values.differences import Measures
 from schemas.values.queries import AnswerBasis, ContextSource
 from schemas.values.reports import Report
 from schemas.values.runs import Environment, RunLimitState, RunOrigin
@@ -204,14 +203,6 @@ def chunk_size_words(tokens: int) -> str:
     return f"chunks of at most {tokens} tokens" if tokens else "chunks of 200 to 300 words"
 
 
-def definitions(measures: Measures) -> str:
-    """What a total and depression are, and which predictions come first."""
-    return (
-        f"prediction mode {measures.prediction_mode}, a total from {percent(measures.total_min_coverage)} % of the "
-        f"items, depressed from a total of {measures.binary_threshold}"
-    )
-
-
 NOT_AVAILABLE = "N/A"
 NO_INTERVAL = "too few"
 
@@ -255,15 +246,6 @@ def counts_in_words(counts: Mapping[str, int]) -> str:
     '2 failed, 1 without ground truth'
     """
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-
-
-def counts_or_none(counts: Mapping[str, int]) -> str:
-    """Likewise, in a cell of a table.
-
-    >>> counts_or_none({"json_parse": 2, "cut_off": 1}), counts_or_none({})
-    ('2 json_parse, 1 cut_off', 'none')
-    """
-    return counts_in_words(counts) or "none"
 
 
 def bounds(interval: Interval, digits: int = 3, *, scale: int = 1) -> str:
