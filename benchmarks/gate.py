@@ -65,7 +65,7 @@ def _verdict(differences: NDArray[np.float64]) -> Verdict:
         compared=(run,),
         movements=(),
     )
-    return decide([found], [condition("ndcg@10 increases")]).verdicts[0]
+    return decide([found], [condition("ndcg@10 increases")])[0]
 
 
 def _failing(verdicts: list[Verdict]) -> str:

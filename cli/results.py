@@ -21,7 +21,7 @@ from schemas.values.reports import Report, RetrievalReport
 from services.evaluations import evaluate, evaluation_report, plan_evaluation, quality_of_judge, sheet_of_labels
 from services.reports import compare, report_of, report_page, sheet_of, write_plots
 from stack.home import write_private
-from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, gate_words
+from stages.reports.comparison_sheet import EXAMPLE, comparison_sheet, condition, gate, passed
 from stages.reports.report import retrieval_measures_of
 from stages.reports.words import bounds, counted, number
 from store.runs import overviews
@@ -139,7 +139,7 @@ _MODES = Choice(AssessmentMode)
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a JSON array, one object per mode. With --fail-if an object with `gate` and `comparisons`.",
+    help="Print a JSON array, one object per mode. With --fail-if an object: `passed`, `verdicts` and `comparisons`.",
 )
 def diff(
     left: int,
@@ -170,16 +170,16 @@ def diff(
     asked = [condition(words) for words in conditions]
     found = with_open_database(compare, [left, right, *more], mode=mode, other_mode=other_mode, measures=given(options))
     sheets = [comparison_sheet(one, metrics) for one in found]
-    decided = gate(found, asked) if asked else None
+    verdicts = gate(found, asked)
     if write is not None:
         write(sheets)
     elif as_json:
-        print_json(found if decided is None else {"gate": decided, "comparisons": found})
+        print_json({"passed": passed(verdicts), "verdicts": verdicts, "comparisons": found} if asked else found)
     else:
         draw_sheets(sheets)
-    if decided is not None:
-        draw(*gate_words(decided), err=True)
-        sys.exit(0 if decided.passed else GATE_FAILED)
+    if asked:
+        draw(*(f"{one.outcome}: {one.of} {one.condition}: {one.why}" for one in verdicts), err=True)
+        sys.exit(0 if passed(verdicts) else GATE_FAILED)
 
 
 @click.command("evaluate")

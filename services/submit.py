@@ -14,7 +14,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import thaw
 from schemas.statuses import Priority
-from schemas.values.costs import Effort, Estimate, Prices, StageEstimate
+from schemas.values.costs import Effort, Estimate, Prices
 from schemas.values.requests import NO_TERMS, ParticipantRequest, QueryRequest, RunTerms, TagsRequest
 from services.new_runs import Submitted, refuse_batches, refuse_long_transcripts, submit_run, takes_batch
 from services.participants import in_enabled_modes, plan_participants
@@ -123,7 +123,7 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
     except Refused as refused:
         missing = (str(refused),)
     stages = _stages(run, medians)
-    total = _total([(1, stage) for stage in stages.values()])
+    total = _total([(1, stage) for stage in stages.values()]) | {"jobs": len(run.jobs)}
     if total["seconds"] is not None:
         total["seconds"] /= min(at_once, max(len(run.jobs), 1))
     models, found = asked_models(run), {one.model for one in run.models}
@@ -134,7 +134,6 @@ async def estimate(database: Database, plan: Plan, prices: Prices | None = None)
     return Estimate(
         kind=run.kind,
         profile=run.profile,
-        jobs=len(run.jobs),
         modes=dict(modes),
         existing_run=None if existing is None else f"r{existing}",
         stages=stages,
@@ -162,7 +161,7 @@ def _choices(run: NewRun) -> dict[str, Any]:
     }
 
 
-def _stages(run: NewRun, medians: Mapping[tuple[str, str], Effort]) -> dict[str, StageEstimate]:
+def _stages(run: NewRun, medians: Mapping[tuple[str, str], Effort]) -> dict[str, Effort]:
     """What the jobs of a run take in each stage, by the medians of each mode and stage."""
     frozen = thaw(run.settings)
     alike = Counter(
@@ -176,7 +175,7 @@ def _stages(run: NewRun, medians: Mapping[tuple[str, str], Effort]) -> dict[str,
         if bound == 0:
             past = Effort(calls_expected=0, prompt_tokens=0, reply_tokens=0, seconds=past.seconds)
         found.setdefault(stage, []).append((jobs, past.model_copy(update={"calls_at_most": bound})))
-    return {stage: StageEstimate(jobs=sum(jobs for jobs, _ in of), **_total(of)) for stage, of in found.items()}
+    return {stage: Effort(**_total(of)) for stage, of in found.items()}
 
 
 def _total(parts: Collection[tuple[int, Effort]]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from api.parameters import Body, Keyed, PathId, Reply, SettingsByName, WithSetti
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Listed, Text
 from schemas.values.costs import Estimate
-from schemas.values.differences import Comparison, Gate, RetrievalMeasures
+from schemas.values.differences import Comparison, RetrievalMeasures, Verdict
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import RunChanges, RunsWanted
@@ -24,7 +24,7 @@ from services.new_runs import Submitted
 from services.reports import MOST, compare
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
 from services.submit import estimate
-from stages.reports.comparison_sheet import condition, gate
+from stages.reports.comparison_sheet import condition, gate, passed
 from store.runs import attempts, jobs, overviews
 from store.runs.attempts import Attempt
 from store.runs.deletions import DeletedRun
@@ -190,8 +190,10 @@ class ComparisonReply(Reply):
 
     comparisons: list[Comparison]
     """Of participant runs one for each mode that was compared."""
-    gate: Gate | None = None
-    """What the differences say of the conditions in `fail_if`; null without any."""
+    verdicts: list[Verdict]
+    """What the differences say of each condition in `fail_if`."""
+    passed: bool | None
+    """Every condition is decided, and none is met; null without any."""
 
 
 FailIf = Annotated[
@@ -236,7 +238,8 @@ async def compare_runs(
     """
     asked = [condition(words) for words in fail_if or ()]
     found = await compare(ctx.database, [run_id, *other], mode=mode, other_mode=other_mode)
-    return ComparisonReply(comparisons=found, gate=gate(found, asked) if asked else None)
+    verdicts = gate(found, asked)
+    return ComparisonReply(comparisons=found, verdicts=verdicts, passed=passed(verdicts) if asked else None)
 
 
 class EvaluationBody(WithSettings):

@@ -101,8 +101,9 @@ class Prices(Value):
 
 
 class Effort(Value):
-    """Language model calls, their tokens, and time."""
+    """Language model calls, their tokens, and time, of so many jobs."""
 
+    jobs: int = 1
     calls_at_most: int | None = 0
     """If every reply has to be asked for again as often as the settings allow; None for works."""
     calls_expected: float | None = None
@@ -115,23 +116,16 @@ class Effort(Value):
     in past runs. None where a stage has no past job."""
 
 
-class StageEstimate(Effort):
-    """One stage of the jobs of a submission."""
-
-    jobs: int
-
-
 class Estimate(Effort):
     """What a submission would do, which was planned and not stored."""
 
     kind: str
     profile: str
-    jobs: int
     modes: dict[str, int]
     """Jobs by mode."""
     existing_run: str | None
     """The run of the same work, which the submission would find; None where a new one would be stored."""
-    stages: dict[str, StageEstimate]
+    stages: dict[str, Effort]
     basis: tuple[str, ...]
     """The past runs with the same models that calls, tokens and seconds are estimated from."""
     currency: str | None

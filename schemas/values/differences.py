@@ -37,14 +37,6 @@ class Verdict(Value):
     why: str = Field(examples=["difference +0.310, 95 % interval [0.120, 0.500], 41 participants."])
 
 
-class Gate(Value):
-    """Whether the second of two runs is no worse than conditions allow."""
-
-    passed: bool
-    """Every condition is decided, and none is met."""
-    verdicts: tuple[Verdict, ...]
-
-
 class ComparedMeasure(Value):
     """A measure of a run beside that of the baseline, over their common subjects."""
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
 from schemas.suggestions import did_you_mean
-from schemas.values.differences import ComparedMeasure, Comparison, Gate, GateOutcome, Movement, Verdict
+from schemas.values.differences import ComparedMeasure, Comparison, GateOutcome, Movement, Verdict
 from schemas.values.reports import RankingStage
 from schemas.values.scoring import LEAST
 from stages.reports.comparison import SUBJECTS, headline_measures
@@ -220,25 +220,20 @@ def condition(words: str) -> Condition:
     return Condition(plain, found["of"], found["measure"], found["verb"] == "increases", float(found["margin"] or 0))
 
 
-def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> Gate:
+def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> list[Verdict]:
     """Every condition on every mode that it is about. Raises Refused for what is not compared, and for several runs."""
-    if any(len(one.compared) != 1 for one in found):
+    if conditions and any(len(one.compared) != 1 for one in found):
         raise Refused("Conditions are decided between two runs; name one run to compare with.")
-    verdicts = tuple(
+    return [
         _verdict(one, of, compared, noun=SUBJECTS[found[0].kind])
         for one in conditions
         for of, compared in _chosen(one, _by_measure(found, one)).items()
-    )
-    return Gate(
-        passed=all(one.outcome is GateOutcome.PASSED for one in verdicts),
-        verdicts=verdicts,
-    )
+    ]
 
 
-def gate_words(found: Gate) -> Iterator[str]:
-    """A line for each condition."""
-    for one in found.verdicts:
-        yield f"{one.outcome}: {one.of} {one.condition}: {one.why}"
+def passed(verdicts: Sequence[Verdict]) -> bool:
+    """Every condition is decided, and none is met."""
+    return all(one.outcome is GateOutcome.PASSED for one in verdicts)
 
 
 def _by_measure(found: Sequence[Comparison], asked: Condition) -> dict[str, Mapping[str, ComparedMeasure]]:

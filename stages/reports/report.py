@@ -272,13 +272,8 @@ def telemetry_tables(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> lis
     """How the outputs that count were obtained, by stage and mode; no table without a stage that parses or embeds."""
     rows = tuple(
         (
-            *(
-                stage,
-                mode,
-                found.outputs,
-                counts_in_words(found.repairs) or "none",
-                counts_in_words(found.reasks) or "none",
-            ),
+            *(stage, mode, found.outputs),
+            *(counts_in_words(counts) or "none" for counts in (found.repairs, found.reasks)),
             "" if found.cut_texts is None else found.cut_texts,
         )
         for mode, telemetry in by_mode.items()

@@ -149,7 +149,7 @@ def test_a_gate_ends_with_its_own_exit_code_and_says_why(ragq: Ragq, stored: Sto
     passed = ragq("diff", "r1", "r2", "--fail-if", "mae decreases", "--csv", *FEW)
 
     assert (failed.exit_code, passed.exit_code) == (4, 0)
-    assert json.loads(failed.stdout)["gate"]["verdicts"][0]["outcome"] == "failed"
+    assert json.loads(failed.stdout)["verdicts"][0]["outcome"] == "failed"
     assert json.loads(failed.stdout)["comparisons"][0]["compared"][0]["subjects"] == 12
     assert failed.stderr.startswith("failed: zero_shot mae increases: ")
     assert passed.stderr.startswith("passed: zero_shot mae decreases: ")
