@@ -168,13 +168,13 @@ async def _measure(running: Stack, acts: Sequence[Act], seconds: float, pause_s:
         audits = [await chain.audit(connection, run) for run in after["runs"]]
     await database.close()
     requests, stored = sum(map(len, met.times_ms.values())), len(after["questions"]) - len(before["questions"])
-    flaws = sum(len(one.flaws) for one in audits)
+    flaws = sum(len(found) for _, found in audits)
     click.echo(
         f"{requests} requests in {wall_s:.0f} s, {requests / wall_s:.0f} a second, {met.failures.total()} failures; "
         f"{met.events} events\n"
         f"API: {api_cpu_s:.0f} s of processor time, {rss_mb:.0f} MB; the users themselves took {own_cpu_s:.0f} s\n"
         f"{len(met.keys)} keys, {met.sent_twice} of them sent twice, made {stored} questions; audit: {flaws} flaws in "
-        f"{sum(one.attempts for one in audits)} attempts"
+        f"{sum(attempts for attempts, _ in audits)} attempts"
     )
     for what, times in met.failures.most_common():
         click.echo(f"{times} x {what}")

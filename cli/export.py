@@ -16,7 +16,7 @@ from services.runs import delete_run
 from stages.reports.words import counted, counts_in_words
 from store.database import Connection
 from store.runs import deletions, overviews
-from store.runs.chain import Audit
+from store.runs.chain import Flaw
 from store.runs.chain import audit as audit_run
 from store.runs.deletions import DeletedRun
 
@@ -52,7 +52,7 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
         print_json(exported)
         return
     print_text(f"{path}")
-    print_text(f"r{run_id}: {counts_in_words(exported.rows)}; {exported.bytes} bytes, with their texts.", err=True)
+    print_text(f"r{run_id}: {counts_in_words(exported.rows)}, with their texts.", err=True)
     print_text(f"sha256 {exported.sha256}", err=True)
 
 
@@ -74,7 +74,8 @@ def verify(file: Path, as_json: bool) -> None:
     else:
         for problem in found.problems:
             print_text(problem)
-        print_text(f"{counted(found.attempts, 'attempt')} checked, {counted(len(found.problems), 'problem')}.")
+        attempts = counted(found.rows.get("attempts", 0), "attempt")
+        print_text(f"{attempts} checked, {counted(len(found.problems), 'problem')}.")
         if found.sha256 is not None:
             print_text(f"sha256 {found.sha256}")
     if found.problems:
@@ -96,7 +97,7 @@ def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
         ragq audit r12
     """
 
-    async def audited(connection: Connection) -> dict[int, Audit]:
+    async def audited(connection: Connection) -> dict[int, tuple[int, list[Flaw]]]:
         found = {}
         for run_id in run_ids or await overviews.ids(connection):
             # A transaction, so that a running run is audited as it is at one moment.
@@ -106,8 +107,8 @@ def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
         return found
 
     found = with_database(audited)
-    attempts = sum(one.attempts for one in found.values())
-    flaws = [(run_id, flaw) for run_id, one in found.items() for flaw in one.flaws]
+    attempts = sum(attempts for attempts, _ in found.values())
+    flaws = [(run_id, flaw) for run_id, (_, of_run) in found.items() for flaw in of_run]
     if as_json:
         listed = [{"run": f"r{run_id}", **flaw._asdict()} for run_id, flaw in flaws]
         print_json({"attempts": attempts, "flaws": listed})

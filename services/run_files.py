@@ -39,33 +39,24 @@ _AT_ONCE: Final = 1000
 _PART: Final = 1024**2
 
 
-class ExportedRun(Value):
-    """A file that was written."""
-
-    run: str
-    file: str
-    sha256: str
-    """Of its manifest, which has the hashes of all else: to be published, or compared with what another publishes."""
-    bytes: int
-    rows: dict[str, int]
-
-
-class CheckedFile(Value):
-    """What of a file was recomputed, and everything that is wrong with it."""
+class RunFile(Value):
+    """A file of a run that was written or checked."""
 
     file: str
     run: str | None
     sha256: str | None
-    """Of its manifest."""
-    attempts: int
-    problems: tuple[str, ...]
+    """Of its manifest, which has the hashes of all else: to be published, or compared with what another publishes."""
+    rows: dict[str, int]
+    """By table; of a file that is checked, its attempts, if it is what was written."""
+    problems: tuple[str, ...] = ()
+    """Everything that is wrong with it."""
 
 
 Members = dict[str, dict[str, Any]]
 """What a manifest says of each member: its `sha256`, and how many `bytes` it has."""
 
 
-async def export_run(connection: Connection, run_id: int, path: Path) -> ExportedRun:
+async def export_run(connection: Connection, run_id: int, path: Path) -> RunFile:
     """Write a finished run with all its texts; the file appears whole or not at all, and its owner alone may read it.
     Raises RunMissingError, and Refused for a run that works or whose audit has flaws."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
@@ -73,7 +64,8 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
         await connection.execute("SET LOCAL timezone = 'UTC'")
         if not (await run_state(connection, run_id)).is_idle:
             raise Refused(f"Run r{run_id} has not finished. `ragq watch r{run_id}` waits for it.")
-        if (await chain.audit(connection, run_id)).flaws:
+        _, flaws = await chain.audit(connection, run_id)
+        if flaws:
             raise Refused(
                 f"The audit of r{run_id} finds flaws, so it is not exported; `ragq audit r{run_id}` lists them."
             )
@@ -91,17 +83,10 @@ async def export_run(connection: Connection, run_id: int, path: Path) -> Exporte
                 about = {"format": FORMAT, "run": f"r{run_id}", "ragq": version("ragq"), "rows": rows}
                 manifest = _document(about | {"members": members})
                 _add(archive, {}, MANIFEST, io.BytesIO(manifest))
-            size = partial.stat().st_size
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
-    return ExportedRun(
-        run=f"r{run_id}",
-        file=str(path),
-        sha256=hashlib.sha256(manifest).hexdigest(),
-        bytes=size,
-        rows=rows,
-    )
+    return RunFile(file=str(path), run=f"r{run_id}", sha256=hashlib.sha256(manifest).hexdigest(), rows=rows)
 
 
 def _add(archive: zipfile.ZipFile, members: Members, name: str, content: IO[bytes]) -> None:
@@ -136,10 +121,10 @@ async def _add_table(
     return count
 
 
-def check_file(path: Path) -> CheckedFile:
+def check_file(path: Path) -> RunFile:
     """Recompute every hash of a file: of its members, and of the chain of attempts. What is wrong is listed."""
     problems: list[str] = []
-    name, run, attempts = None, None, 0
+    name, run, rows = None, None, {}
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = _read(archive, MANIFEST)
@@ -149,14 +134,12 @@ def check_file(path: Path) -> CheckedFile:
             problems += _member_problems(archive, content)
             if not problems:
                 problems += _flaws(archive)
-                attempts = sum(1 for _ in _rows(archive, "attempts"))
+                rows = {"attempts": sum(1 for _ in _rows(archive, "attempts"))}
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
         problems.append(f"it cannot be read as a zip archive ({type(error).__name__})")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, struct.error) as error:
         problems.append(f"it is no run that `ragq export` wrote ({type(error).__name__})")
-    return CheckedFile(
-        file=str(path), run=run, sha256=name, attempts=attempts, problems=tuple(problems[:_MOST_PROBLEMS])
-    )
+    return RunFile(file=str(path), run=run, sha256=name, rows=rows, problems=tuple(problems[:_MOST_PROBLEMS]))
 
 
 def _member_problems(archive: zipfile.ZipFile, manifest: Mapping[str, Any]) -> Iterator[str]:

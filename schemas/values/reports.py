@@ -336,25 +336,6 @@ class RankingStage(StrEnum):
     """The groups of the context, best first."""
 
 
-class QueryCounts(Value):
-    """Counts of queries: submitted = without_judgement + without_relevant + judged."""
-
-    submitted: int
-    without_judgement: int
-    without_relevant: int
-    """Judged, without any relevant document."""
-    judged: int
-    """With at least one relevant document. The next three are disjoint parts of these."""
-    failed: int
-    """Ended with an error. Outputs stored before the error count for their stages."""
-    unfinished: int
-    """Waiting, running, paused or cancelled."""
-    chunks_gone: int
-    """Retrieved chunks that are no longer stored, so that they cannot be judged. They count for no stage."""
-    unknown_documents: int
-    """Relevant documents that match no work of the corpus: they cannot be found, and lower each recall."""
-
-
 class StageQuality(Value):
     """One ranking over the judged queries whose jobs stored it."""
 
@@ -385,12 +366,12 @@ class ValidatorQuality(Value):
     A document without a judgement counts as not relevant, so precision is a lower bound where judgements are sparse.
     """
 
-    queries: int = Field(examples=[12])
-    asked: int = Field(examples=[120])
-    accepted: int = Field(examples=[50])
-    rejected: int = Field(examples=[66])
-    unsure: int = Field(examples=[4])
-    relevant: int = Field(examples=[48])
+    queries: int
+    asked: int
+    accepted: int
+    rejected: int
+    unsure: int
+    relevant: int
     """Judged chunks of relevant documents."""
     precision: Interval
     """Relevant among the accepted."""
@@ -406,7 +387,11 @@ class RetrievalReport(Value):
     measures: RetrievalMeasures
     provenance: dict[str, tuple[str, ...]]
     """The corpora, models and methods that ran: more than one if jobs differ."""
-    counts: QueryCounts
+    counts: dict[str, int]
+    """`submitted` = `without_judgement` + `without_relevant` (judged, and nothing is relevant) + `judged`. Of these
+    `failed` ended with an error (outputs stored before it count), `unfinished` are waiting, running, paused or
+    cancelled, and `chunks_gone` have retrieved chunks that are no longer stored, and count for no stage.
+    `unknown_documents` are relevant and match no work of the corpus: they cannot be found, and lower each recall."""
     stages: tuple[StageQuality, ...]
     """Rankings that no job stored are absent."""
     validator: ValidatorQuality | None

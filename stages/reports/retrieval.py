@@ -9,7 +9,6 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import Decision
 from schemas.values.queries import QueryRun, QueryText, RankedQuery
 from schemas.values.reports import (
-    QueryCounts,
     QueryQuality,
     RankingStage,
     RetrievalReport,
@@ -24,19 +23,19 @@ from stages.reports.tables import Figure, Remark, Sheet, Table
 from stages.reports.words import counts_in_words, origin_words
 
 
-def remarks(counts: QueryCounts) -> Iterator[str]:
+def remarks(counts: Mapping[str, int]) -> Iterator[str]:
     """Which queries count, and which do not."""
-    judged = f"{counts.judged} of {counts.submitted} queries are judged"
-    yield f"{judged}: {counts.failed} of these failed, {counts.unfinished} are unfinished."
+    judged = f"{counts['judged']} of {counts['submitted']} queries are judged"
+    yield f"{judged}: {counts['failed']} of these failed, {counts['unfinished']} are unfinished."
     left_out = {
-        "without a judgement": counts.without_judgement,
-        "without a relevant document": counts.without_relevant,
-        "with chunks that are stored no more": counts.chunks_gone,
+        "without a judgement": counts["without_judgement"],
+        "without a relevant document": counts["without_relevant"],
+        "with chunks that are stored no more": counts["chunks_gone"],
     }
     if reasons := counts_in_words(left_out):
         yield f"In no mean: {reasons}."
-    if counts.unknown_documents:
-        yield f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
+    if unknown := counts["unknown_documents"]:
+        yield f"Relevant documents that the corpus does not have, missed in every recall: {unknown}."
 
 
 def validator_quality(
@@ -204,20 +203,20 @@ def _provenance(queries: Sequence[RankedQuery]) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _counts(run: QueryRun, judged: Sequence[tuple[RankedQuery, Rankings | None]]) -> QueryCounts:
+def _counts(run: QueryRun, judged: Sequence[tuple[RankedQuery, Rankings | None]]) -> dict[str, int]:
     with_judgement = sum(bool(query.judgements) for query in run.queries)
     failed = sum(query.status.has_failed for query, _ in judged)
     finished = sum(query.status is JobStatus.SUCCEEDED for query, _ in judged)
-    return QueryCounts(
-        submitted=len(run.queries),
-        without_judgement=len(run.queries) - with_judgement,
-        without_relevant=with_judgement - len(judged),
-        judged=len(judged),
-        failed=failed,
-        unfinished=len(judged) - failed - finished,
-        chunks_gone=sum(found is None for _, found in judged),
-        unknown_documents=run.unknown_documents,
-    )
+    return {
+        "submitted": len(run.queries),
+        "without_judgement": len(run.queries) - with_judgement,
+        "without_relevant": with_judgement - len(judged),
+        "judged": len(judged),
+        "failed": failed,
+        "unfinished": len(judged) - failed - finished,
+        "chunks_gone": sum(found is None for _, found in judged),
+        "unknown_documents": run.unknown_documents,
+    }
 
 
 def retrieval_sheet(report: RetrievalReport) -> Sheet:

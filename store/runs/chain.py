@@ -135,15 +135,9 @@ ORDER BY a.id, u.ordinal
 _JOBS_AT_ONCE: Final = 200
 
 
-class Audit(NamedTuple):
-    """The result of recomputing every hash of a run."""
-
-    attempts: int
-    flaws: list[Flaw]
-
-
-async def audit(connection: Connection, run_id: int) -> Audit:
-    """Recompute every hash of a run from the rows: settings, outputs, vectors, requests, and the chains of attempts."""
+async def audit(connection: Connection, run_id: int) -> tuple[int, list[Flaw]]:
+    """Recompute every hash of a run from the rows: settings, outputs, vectors, requests, and the chains of attempts.
+    Returns how many attempts it has, and the flaws."""
     run = await connection.fetchrow(RUN, run_id)
     flaws = []
     if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
@@ -160,7 +154,7 @@ async def audit(connection: Connection, run_id: int) -> Audit:
         attempts += len(rows)
         flaws += chain_flaws(rows, run["settings_hash"], is_emptied=run["is_emptied"])
         flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
-    return Audit(attempts, flaws)
+    return attempts, flaws
 
 
 def chain_flaws(rows: Iterable[Mapping[str, Any]], settings_hash: str, *, is_emptied: bool = False) -> Iterator[Flaw]:

@@ -62,7 +62,7 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
     before = await bench.database.once(counted, *PAID)
     states = await bench.database.once(chain, job_id)
     assert list(states.values()) == ["done", "done", "done", "ready", "waiting", "waiting"]
-    assert await bench.database.once(chains.audit, child.run_id) == chains.Audit(3, [])
+    assert await bench.database.once(chains.audit, child.run_id) == (3, [])
     await bench.compute(job_id, "rerank")
 
     found, whole = await outputs(bench, job_id), await outputs(bench, whole_job)
@@ -76,11 +76,11 @@ async def test_a_fork_computes_from_its_stage_on_and_is_found_again_and_audited_
         families = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
         assert (await jobs.get(connection, job_id)).parent_id == parent_job
         await connection.execute("UPDATE stage_vector SET vector = vector + vector")
-        changed = (await chains.audit(connection, child.run_id)).flaws
+        _, changed = await chains.audit(connection, child.run_id)
         await connection.execute(
             f"UPDATE stage_attempt SET output = '{{}}' WHERE job_id = {job_id} AND stage = 'extract'"
         )
-        changed_too = (await chains.audit(connection, child.run_id)).flaws
+        _, changed_too = await chains.audit(connection, child.run_id)
     children = dict.fromkeys((child.run_id, other.run_id), "rerank")
     of_child = {grandchild.run_id: "retrieve"}
     assert families == [
@@ -103,7 +103,7 @@ async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
         await delete_run(connection, parent)
 
         for child in children:
-            assert (await chains.audit(connection, child.run_id)).flaws == []
+            assert (await chains.audit(connection, child.run_id))[1] == []
             family = await forks.family(connection, child.run_id)
             assert (family.parent_id, family.named) == (None, parent)
         await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", children[0].run_id)

@@ -30,7 +30,7 @@ def test_rows_are_json_lines_and_every_hash_is_recomputed(path: Path) -> None:
         vectors = [json.loads(line) for line in archive.read("vectors.jsonl").splitlines()]
         calls = archive.read("calls.jsonl")
     found = check_file(path)
-    assert (found.problems, found.run, found.attempts) == ((), "r1", 8)
+    assert (found.problems, found.run, found.rows) == ((), "r1", {"attempts": 8})
     assert len(attempts) == 8
     assert [row["vector"] for row in vectors] == [[0.6, 0.8, 0]]
     assert MARK.encode() in calls

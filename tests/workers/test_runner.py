@@ -168,7 +168,7 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(process: Process, 
     assert await other is Outcome.STORED
     attempt = await process.only_attempt(stored.job_ids[0])
     assert await failures.run_failures(connection, stored.run_id) == ()
-    assert (await chain.audit(connection, stored.run_id)).flaws == []
+    assert (await chain.audit(connection, stored.run_id))[1] == []
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type) == ("interrupted", "JobCancelled")
 

@@ -213,4 +213,4 @@ async def job_status(connection: Connection, job_id: int) -> str:
 async def flaws(connection: Connection) -> list[Flaw]:
     """The flaws that an audit of every run finds."""
     every = [await chains.audit(connection, run_id) for run_id in await overviews.ids(connection)]
-    return [flaw for audit in every for flaw in audit.flaws]
+    return [flaw for _, of_run in every for flaw in of_run]

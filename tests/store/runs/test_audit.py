@@ -61,7 +61,7 @@ CHANGES = [
 
 async def test_changes_are_found(connection: Connection, store_run: StoreRun) -> None:
     stored = await retried_run(connection, store_run)
-    assert await chain.audit(connection, stored.run_id) == chain.Audit(3, [])
+    assert await chain.audit(connection, stored.run_id) == (3, [])
     for change, found in CHANGES:
         transaction = connection.transaction()
         await transaction.start()
@@ -69,7 +69,7 @@ async def test_changes_are_found(connection: Connection, store_run: StoreRun) ->
         audited = await chain.audit(connection, stored.run_id)
         await transaction.rollback()
 
-        assert (change, audited.flaws) == (change, [Flaw(stored.job_ids[0], *flaw) for flaw in found])
+        assert (change, audited[1]) == (change, [Flaw(stored.job_ids[0], *flaw) for flaw in found])
 
 
 async def test_the_current_attempt_is_found_by_two_indexes(database: Database) -> None:
@@ -89,7 +89,7 @@ async def test_the_settings_and_the_requests_of_a_run_are_audited(connection: Co
         await call_model(connection, await connection.fetchval("SELECT min(id) FROM stage_attempt"), text)
     await connection.execute("UPDATE llm_call SET request = '{}' WHERE request::text LIKE '%changed%'")
 
-    assert (await chain.audit(connection, stored.run_id)).flaws == [
+    assert (await chain.audit(connection, stored.run_id))[1] == [
         Flaw(None, "", 0, "the settings of the run changed"),
         Flaw(stored.job_ids[0], "extract", 1, "the request of a language model call changed"),
     ]

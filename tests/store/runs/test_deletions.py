@@ -184,7 +184,7 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
     shown = await finished_run(connection)
     before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
     # Settings and calls of these tests are stored without their real hashes.
-    flaws = (await chain.audit(connection, shown.run_id)).flaws
+    _, flaws = await chain.audit(connection, shown.run_id)
     await connection.execute("""UPDATE llm_call SET tokens = '{"msp": 0.5, "pe": 1, "energy": -1}'""")
 
     await purged(connection, shown.run_id, keep_results=True)
@@ -195,7 +195,7 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connect
     assert await counted(connection, "stage_vector") == [0]
     rows = await connection.fetch("SELECT DISTINCT request::text, reply, tokens FROM llm_call")
     assert [tuple(row) for row in rows] == [("{}", "", None)]
-    assert set((await chain.audit(connection, shown.run_id)).flaws) <= set(flaws)
+    assert set((await chain.audit(connection, shown.run_id))[1]) <= set(flaws)
     assert await attempts.output(connection, shown.succeeded, "extract") is None
     assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
     assert shown.run_id in await deletions.find(connection, older_than=NOW)

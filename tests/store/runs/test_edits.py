@@ -31,7 +31,7 @@ async def status(connection: Connection, job_id: int) -> str:
 
 
 async def is_whole(connection: Connection, run: StoredRun) -> bool:
-    return (await chain.audit(connection, run.run_id)).flaws == []
+    return (await chain.audit(connection, run.run_id))[1] == []
 
 
 async def test_stages_after_an_edited_one_run_again(connection: Connection, one_run: StoredRun, job_id: int) -> None:
