@@ -42,19 +42,9 @@ def evidence_share(item: ItemScore) -> float:
     return min(item.evidence_count, _ENOUGH_QUOTES) / _ENOUGH_QUOTES
 
 
-def retrieval_similarity_mean(item: ItemScore) -> float:
+def similarity(item: ItemScore) -> float:
     """The mean similarity of the references in the prompt; 0 without any."""
     return item.retrieval.mean or 0.0
-
-
-def retrieval_similarity_max(item: ItemScore) -> float:
-    """The highest similarity of the references in the prompt; 0 without any."""
-    return item.retrieval.maximum or 0.0
-
-
-def hybrid_evidence_similarity(item: ItemScore) -> float:
-    """0.5 x min(quotes, 3) / 3 + 0.5 x mean similarity (Spec 046)."""
-    return 0.5 * evidence_share(item) + 0.5 * retrieval_similarity_mean(item)
 
 
 def verbalized(item: ItemScore) -> float:
@@ -62,39 +52,28 @@ def verbalized(item: ItemScore) -> float:
     return 0.5 if item.confidence is None else (item.confidence - 1) / 4
 
 
-def hybrid_verbalized(item: ItemScore) -> float:
-    """0.4 x verbalized + 0.3 x min(quotes, 3) / 3 + 0.3 x mean similarity (Spec 048)."""
-    return 0.4 * verbalized(item) + 0.3 * evidence_share(item) + 0.3 * retrieval_similarity_mean(item)
+def _beside_evidence(confidence: Confidence) -> Confidence:
+    """0.4 x a confidence + 0.3 x min(quotes, 3) / 3 + 0.3 x mean similarity."""
+    return lambda item: 0.4 * confidence(item) + 0.3 * evidence_share(item) + 0.3 * similarity(item)
 
 
-def token_msp(item: ItemScore) -> float:
-    """The mean probability of the tokens (Spec 051)."""
-    return _tokens(item).msp
+def _tokens(item: ItemScore) -> TokenSignals:
+    if item.tokens is None:
+        raise Refused(
+            "A token confidence needs token probabilities, and this run has none; score it with "
+            "RAGQ_TOKEN_SIGNALS=true on a server that reports them."
+        )
+    return item.tokens
 
 
-def token_pe(item: ItemScore) -> float:
-    """1 / (1 + mean entropy of the tokens) (Spec 051)."""
-    return 1 / (1 + _tokens(item).pe)
+def _consistency(item: ItemScore) -> Consistency:
+    if item.consistency is None:
+        raise Refused("A consistency confidence needs several samples; score the run with CONSISTENCY_ENABLED=true.")
+    return item.consistency
 
 
-def token_energy(item: ItemScore) -> float:
-    """exp(mean energy of the tokens) (Spec 051)."""
-    return exp(_tokens(item).energy)
-
-
-def consistency(item: ItemScore) -> float:
-    """The share of samples with the modal score (Spec 050)."""
+def _modal_share(item: ItemScore) -> float:
     return _consistency(item).modal_confidence
-
-
-def consistency_inverse_std(item: ItemScore) -> float:
-    """1 / (1 + standard deviation of the samples) (Spec 050)."""
-    return 1 / (1 + _consistency(item).score_std)
-
-
-def hybrid_consistency(item: ItemScore) -> float:
-    """0.4 x consistency + 0.3 x min(quotes, 3) / 3 + 0.3 x mean similarity (Spec 050)."""
-    return 0.4 * consistency(item) + 0.3 * evidence_share(item) + 0.3 * retrieval_similarity_mean(item)
 
 
 class Variant(NamedTuple):
@@ -109,17 +88,23 @@ _E, _S, _V, _T, _C = Signal
 VARIANTS: Mapping[str, Variant] = {
     "llm": Variant(evidence_count, frozenset({_E})),
     "total_evidence": Variant(evidence_count, frozenset({_E})),
-    "retrieval_similarity_mean": Variant(retrieval_similarity_mean, frozenset({_S})),
-    "retrieval_similarity_max": Variant(retrieval_similarity_max, frozenset({_S})),
-    "hybrid_evidence_similarity": Variant(hybrid_evidence_similarity, frozenset({_E, _S})),
+    "retrieval_similarity_mean": Variant(similarity, frozenset({_S})),
+    "retrieval_similarity_max": Variant(lambda item: item.retrieval.maximum or 0.0, frozenset({_S})),
+    # Spec 046
+    "hybrid_evidence_similarity": Variant(
+        lambda item: 0.5 * evidence_share(item) + 0.5 * similarity(item), frozenset({_E, _S})
+    ),
+    # Spec 048
     "verbalized": Variant(verbalized, frozenset({_V})),
-    "hybrid_verbalized": Variant(hybrid_verbalized, frozenset({_V, _E, _S})),
-    "token_msp": Variant(token_msp, frozenset({_T})),
-    "token_pe": Variant(token_pe, frozenset({_T})),
-    "token_energy": Variant(token_energy, frozenset({_T})),
-    "consistency": Variant(consistency, frozenset({_C})),
-    "consistency_inverse_std": Variant(consistency_inverse_std, frozenset({_C})),
-    "hybrid_consistency": Variant(hybrid_consistency, frozenset({_C, _E, _S})),
+    "hybrid_verbalized": Variant(_beside_evidence(verbalized), frozenset({_V, _E, _S})),
+    # Spec 051: means over the tokens of the reply
+    "token_msp": Variant(lambda item: _tokens(item).msp, frozenset({_T})),
+    "token_pe": Variant(lambda item: 1 / (1 + _tokens(item).pe), frozenset({_T})),
+    "token_energy": Variant(lambda item: exp(_tokens(item).energy), frozenset({_T})),
+    # Spec 050: the share of samples with the modal score, and their standard deviation
+    "consistency": Variant(_modal_share, frozenset({_C})),
+    "consistency_inverse_std": Variant(lambda item: 1 / (1 + _consistency(item).score_std), frozenset({_C})),
+    "hybrid_consistency": Variant(_beside_evidence(_modal_share), frozenset({_C, _E, _S})),
 }
 """Every named confidence."""
 
@@ -150,18 +135,3 @@ def variant_named(name: str) -> Variant:
     first, second = map(variant_named, names)
     combine, needs = _COMBINATIONS[combination], first.needs | second.needs
     return Variant(lambda item: combine(first.confidence(item), second.confidence(item)), needs)
-
-
-def _tokens(item: ItemScore) -> TokenSignals:
-    if item.tokens is None:
-        raise Refused(
-            "A token confidence needs token probabilities, and this run has none; score it with "
-            "RAGQ_TOKEN_SIGNALS=true on a server that reports them."
-        )
-    return item.tokens
-
-
-def _consistency(item: ItemScore) -> Consistency:
-    if item.consistency is None:
-        raise Refused("A consistency confidence needs several samples; score the run with CONSISTENCY_ENABLED=true.")
-    return item.consistency
