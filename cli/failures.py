@@ -51,8 +51,8 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await overviews.get(connection, run_id)
         failed = await failures_of.run_failures(connection, run_id)
-        jobs_of_run = (await job_scores(connection, [run_id])).get(run_id, ())
-        labels = {job.participant_id: job.labels for job in jobs_of_run if job.is_to_score}
+        scored = (await job_scores(connection, [run_id])).get(run_id, ())
+        labels = {job.participant_id: job.labels for job in scored}
         return failure_list(run_id, run.created_at, failed, labels)
 
 

@@ -153,8 +153,7 @@ async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
 async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
     """The table of a run, finished or not; None where no job of it scores a participant."""
     found = await run_view.job_scores(connection, [run_id])
-    jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
-    if not jobs:
+    if run_id not in found:
         return None
     baseline = await rows.value(connection, "run", "request -> 'baseline'", id=run_id)
-    return score_table.score_table(run_id, jobs, baseline)
+    return score_table.score_table(run_id, found[run_id], baseline)

@@ -229,8 +229,6 @@ class JobScores(Value):
     participant_id: int
     mode: AssessmentMode
     status: JobStatus
-    is_to_score: bool = Field(exclude=True)
-    """False where the chain ends before stage `score`."""
     scores: Annotated[dict[PHQ8Item, _Score | None], Field(min_length=8)] | None = Field(repr=False)
     """All eight; None for an item is N/A: the model abstained. None for all: stage `score` is not done."""
     labels: dict[str, Any] | None = Field(repr=False, exclude=True)

@@ -24,14 +24,14 @@ from store.runs.overviews import RunOverview
 
 SCORES = """
 SELECT j.run_id, j.id AS job_id, j.mode, j.inputs ->> 'data_set' AS data_set, j.subject::integer AS participant_id,
-       j.status, s.job_id IS NOT NULL AS is_to_score, p.items AS labels,
+       j.status, p.items AS labels,
        CASE WHEN a.job_id IS NOT NULL THEN coalesce(
            (SELECT jsonb_object_agg(item.key, item.value -> 'score') FILTER (WHERE item.value ? 'score')
             FROM jsonb_each(CASE jsonb_typeof(a.output -> 'items') WHEN 'object' THEN a.output -> 'items' END) AS item),
            '{}'
        ) END AS scores
 FROM job AS j
-LEFT JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
+JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 LEFT JOIN participant AS p
     ON p.data_set = j.inputs ->> 'data_set' AND p.id = CASE j.kind WHEN 'participant' THEN j.subject::integer END
@@ -51,7 +51,7 @@ ORDER BY r.draw, (r.id = $1) DESC, r.id DESC
 
 
 async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
-    """The scores of the jobs of participant runs, by run; runs of other kinds are absent."""
+    """The scores of the jobs of participant runs, by run; runs without a stage `score` are absent."""
     found: dict[int, list[JobScores]] = defaultdict(list)
     for row in await connection.fetch(SCORES, list(run_ids)):
         found[row["run_id"]].append(JobScores.model_validate(dict(row)))

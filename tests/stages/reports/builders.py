@@ -175,7 +175,6 @@ def item_scores(jobs: Iterable[ScoredJob]) -> list[JobScores]:
         JobScores(
             run_id=12,
             **{name: getattr(one, name) for name in ("job_id", "mode", "participant_id", "status", "labels")},
-            is_to_score=True,
             scores=None if one.scores is None else {item: found.score for item, found in one.scores.items.items()},
         )
         for one in jobs
