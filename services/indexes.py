@@ -91,9 +91,8 @@ async def fitting_index(
     fit: list[StoredIndex] = []
     refusals: list[str] = []
     for index in candidates:
-        unfit = _differences(index, settings, transcripts, splits)
-        unfit += await _lacks(connection, index, settings, name=address(index, stored))
-        if unfit:
+        name = address(index, stored)
+        if unfit := await _unfit(connection, index, settings, transcripts, splits, name=name):
             refusals.append(f"Reference index '{index.name}' does not fit the settings of this run:")
             refusals += [f"  {line}" for line in unfit]
         else:
@@ -108,50 +107,42 @@ async def fitting_index(
     return max(fit, key=lambda index: (index.variant in transcripts, index.id))
 
 
-def _differences(
+async def _unfit(
+    connection: Connection,
     index: StoredIndex,
     settings: EffectiveSettings,
     transcripts: Mapping[TranscriptVariant, int],
     splits: Iterable[Split],
+    *,
+    name: str,
 ) -> list[str]:
-    """How an index differs from what a run needs, and what to do."""
-    build = f"`{build_command(settings, index.source)}`"
-    differences = list(settings_differences(index, settings.run))
-    for split in splits:
-        if (split.data_set, split.name) == (index.data_set, index.split):
-            other = split_difference(index.split, built=index.split_ids_hash, now=split.ids_hash)
-            differences += [other] if other else []
-    if differences:
-        differences.append(f"Build one that fits: {build}; or set the values that it was built with.")
+    """How an index differs from what a run needs, and what it lacks, each with what to do. `name` is how commands name
+    the index."""
+    embedding, build = settings.run.embedding, f"`{build_command(settings, index.source)}`"
+    unfit = list(settings_differences(index, settings.run))
+    now = {(split.data_set, split.name): split.ids_hash for split in splits}.get((index.data_set, index.split))
+    if now is not None and (other := split_difference(index.split, built=index.split_ids_hash, now=now)):
+        unfit.append(other)
+    if unfit:
+        unfit.append(f"Build one that fits: {build}; or set the values that it was built with.")
     if variant := variant_difference(index.variant, transcripts):
-        imports = (
-            f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
-        )
-        _, named, _ = named_parts(index_name(settings.run.embedding.embeddings_file))
-        differences += [
-            variant,
-            imports if named else f"{imports}; {build} builds an index from those that are stored",
-        ]
-    return differences
-
-
-async def _lacks(connection: Connection, index: StoredIndex, settings: EffectiveSettings, *, name: str) -> list[str]:
-    """What an index lacks, each with what makes it. `name` is how commands name the index."""
+        _, named, _ = named_parts(index_name(embedding.embeddings_file))
+        command = import_command(index.data_set, index.variant)
+        imports = f"`{command}` imports the transcripts in the variant of the index"
+        unfit += [variant, imports if named else f"{imports}; {build} builds an index from those that are stored"]
     # What is switched off is not looked at (Spec 38).
-    embedding = settings.run.embedding
     needs_tags, needs_scores = embedding.enable_item_tag_filter, embedding.reference_score_source == "chunk"
-    build, rule = build_command(settings, index.source), evidence_rule(settings.run)
-    lacks = []
+    rule = evidence_rule(settings.run)
     if rule is not None and index.evidence != rule:
         has = f"has evidence {index.evidence}" if index.evidence else "has no evidence"
-        lacks.append(f"RAGQ_SCORER=neighbours: the run needs evidence {rule}, the index {has}; `{build}` makes it")
+        unfit.append(f"RAGQ_SCORER=neighbours: the run needs evidence {rule}, the index {has}; {build} makes it")
     if not (needs_tags or needs_scores):
-        return lacks
+        return unfit
     has_tags, has_scores = await references.sidecars(connection, index.id)
     if needs_tags and not has_tags:
-        lacks.append(f"EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `{build}` writes them")
+        unfit.append(f"EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; {build} writes them")
     if needs_scores and not has_scores:
-        lacks.append(
+        unfit.append(
             "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores; "
             f"`ragq index chunk-scores {name} --scorer-model MODEL` makes them, "
             "`ragq index import NAME.npz --set EMBEDDING_REFERENCE_SCORE_SOURCE=chunk` brings them"
@@ -160,8 +151,8 @@ async def _lacks(connection: Connection, index: StoredIndex, settings: Effective
         meta = index.chunk_scores_meta
         unknown = "prompt_hash: nothing records by which prompt the chunks were scored"
         other = unknown if meta is None else other_prompt(meta)
-        lacks += [f"{other}; {PROMPT_REMEDY}"] if other else []
-    return lacks
+        unfit += [f"{other}; {PROMPT_REMEDY}"] if other else []
+    return unfit
 
 
 def build_command(settings: EffectiveSettings, split: str) -> str:

@@ -74,7 +74,7 @@ async def plan_references(
         split_ids_hash=of.ids_hash,
         variant=variant,
         model=settings.run.model.embedding_model,
-        **embedding.model_dump(include=BUILT_WITH),
+        **embedding.model_dump(include={*BUILT_WITH}),
     )
     evidence = evidence_rule(settings.run)
     stages = [stage for stage in stages_of("index", "references") if stage != "extract" or evidence]

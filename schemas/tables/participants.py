@@ -50,13 +50,9 @@ class ReferenceIndexTable(IndexIdentity, columns.Row, table=True):  # type: igno
     """None for an index that was imported from files."""
     variant: TranscriptVariant = columns.text("unknown")
     model_dtypes: list[str] = columns.array(default="{}")
-    """The number formats of its vectors; none is known of imported indexes."""
     evidence: str | None
-    """How the evidence of its participants was found; None without evidence."""
     chunk_scores_meta: dict[str, Any] | None = columns.json()
-    """Who scored the chunks; None without chunk scores, and where their files did not say."""
     partial: dict[str, Any] | None = columns.json()
-    """What was left out; None for a complete index."""
     created_at: datetime = columns.now()
     published_at: datetime | None = columns.time()
     replaced_at: datetime | None = columns.time()

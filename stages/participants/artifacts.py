@@ -6,7 +6,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from dataclasses import dataclass, field
 from enum import StrEnum
 from io import BytesIO
 from typing import Any, Final, NamedTuple, TypeVar
@@ -110,16 +109,13 @@ _PARTICIPANT_ID: Final = re.compile(r"[1-9][0-9]{0,5}")
 _Description = TypeVar("_Description", bound=BaseModel)
 
 
-@dataclass(frozen=True)
 class _Files:
-    """The files of an index, and what is wrong with them, to be raised at the end."""
+    """The files of an index by their name without the suffix, and what is wrong with them, to be raised at the end."""
 
-    contents: Mapping[ArtifactFile, bytes]
-    name: str
-    """Their name without the suffix."""
-    settings: RunSettings
-    problems: list[FileProblem] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    def __init__(self, contents: Mapping[ArtifactFile, bytes], name: str, settings: RunSettings) -> None:
+        self.contents, self.name, self.settings = contents, name, settings
+        self.problems: list[FileProblem] = []
+        self.warnings: list[str] = []
 
     def refuse(self, file: ArtifactFile, found: str, what_to_do: str | None = None) -> None:
         """Add a problem."""
@@ -305,7 +301,7 @@ def _source(
     if that differs, the ids in `listed`. Another file with the same participants is only a warning."""
     meta, settings = ArtifactFile.META, files.settings
     assumed = IndexSource(
-        **settings.embedding.model_dump(include=BUILT_WITH),
+        **settings.embedding.model_dump(include={*BUILT_WITH}),
         name=files.name,
         data_set="",
         split=default_split,

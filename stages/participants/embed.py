@@ -68,27 +68,20 @@ def embedded_texts(extracted: ExtractedEvidence, embedding: EmbeddingSettings) -
     return {item: text for item, text in texts.items() if text and len(text) >= embedding.min_evidence_chars}
 
 
-BUILT_WITH: Final = {"backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"}
+BUILT_WITH: Final = ("backend", "dimension", "chunk_size", "chunk_step", "min_evidence_chars")
 """The settings EMBEDDING_* that an index keeps."""
 
 
 def settings_differences(built: IndexSource, settings: RunSettings) -> Iterator[str]:
     """A message per setting whose value differs from the one that the index was built with. Two names of the same model
     are equal."""
-    embedding, model = settings.embedding, settings.model.embedding_model
-    if canonical_model(built.model) == canonical_model(model):
-        model = built.model
-    compared = {
-        "EMBEDDING_BACKEND": (built.backend, embedding.backend),
-        "MODEL_EMBEDDING_MODEL": (built.model, model),
-        "EMBEDDING_DIMENSION": (built.dimension, embedding.dimension),
-        "EMBEDDING_CHUNK_SIZE": (built.chunk_size, embedding.chunk_size),
-        "EMBEDDING_CHUNK_STEP": (built.chunk_step, embedding.chunk_step),
-        "EMBEDDING_MIN_EVIDENCE_CHARS": (built.min_evidence_chars, embedding.min_evidence_chars),
-    }
-    for name, (then, now) in compared.items():
+    model = settings.model.embedding_model
+    if canonical_model(built.model) != canonical_model(model):
+        yield f"MODEL_EMBEDDING_MODEL: built with {built.model}, now {model}"
+    for name in BUILT_WITH:
+        then, now = getattr(built, name), getattr(settings.embedding, name)
         if then != now:
-            yield f"{name}: built with {then}, now {now}"
+            yield f"EMBEDDING_{name.upper()}: built with {then}, now {now}"
 
 
 def split_difference(split: str, *, built: str, now: str) -> str | None:

@@ -64,6 +64,7 @@ class StoredIndex(IndexIdentity):
     published_at: datetime | None
     replaced_at: datetime | None
     chunk_scores_meta: ChunkScoresMeta | None
+    """Who scored the chunks; None without chunk scores, and where their files did not say."""
     partial: PartialBuild | None
     """What was left out; None for a complete index."""
     identity: str

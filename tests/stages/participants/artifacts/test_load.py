@@ -129,8 +129,8 @@ def test_all_mismatches_come_in_one_error() -> None:
     other = as_json(META | {"model": "nomic-embed-text", "split_ids_hash": "2" * 12})
 
     assert found(wanted, SPLIT, META=other) == [
-        "small.meta.json: EMBEDDING_BACKEND: built with huggingface, now ollama",
         "small.meta.json: MODEL_EMBEDDING_MODEL: built with nomic-embed-text, now qwen3-embedding:8b",
+        "small.meta.json: EMBEDDING_BACKEND: built with huggingface, now ollama",
         "small.meta.json: EMBEDDING_DIMENSION: built with 4, now 8",
         "small.meta.json: EMBEDDING_CHUNK_SIZE: built with 8, now 6",
         "small.meta.json: EMBEDDING_CHUNK_STEP: built with 2, now 3",
