@@ -19,7 +19,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
 from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
-from services.tags import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary, vocabulary_of_name
+from services.tags import build_vocabulary, delete_vocabulary, read_vocabulary, vocabulary_of_name
 from stages.reports.words import counted
 from stages.tags.vocabulary_files import FILES
 from store import vocabularies
@@ -176,7 +176,7 @@ def import_command(directory: Path, name: str | None, as_json: bool) -> None:
     files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
     tell_unread(directory, FILES)
     vocabulary = read_vocabulary(called, files)
-    kept = with_database(keep_vocabulary, called, vocabulary)
+    kept = with_database(vocabularies.keep, called, vocabulary)
     rated = sum(tag.nsfw_probability is not None for tag in vocabulary.tags)
     counts = {"tags": kept.tags, "aliases": kept.aliases, "documents": kept.documents, "rated": rated}
     words = ", ".join(f"{number} {what}" for what, number in counts.items())

@@ -120,40 +120,36 @@ async def build_vocabulary(database: Database, name: str, settings: EffectiveSet
     """Submit the run that builds the models of a vocabulary, or find the one that has built them. Raises Refused for an
     unknown vocabulary, and for one whose models were built with another embedder."""
 
-    async def plan(connection: Connection) -> NewRun:
-        vocabulary = await vocabulary_of_name(connection, name)
-        run = _planned(vocabulary, settings)
-        if vocabulary.model is not None and await runs.find(connection, run) is None:
-            raise Refused(
-                f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others."
-            )
-        return run
-
-    return await submit_run(database, await database.once(plan))
-
-
-def _planned(vocabulary: StoredVocabulary, settings: EffectiveSettings) -> NewRun:
     run = settings.run
     sentences = None
     if run.psq.similarity == "fused":
         backend = run.embedding.backend
         sentences = {"backend": backend, "model": resolved_model(run.model.embedding_model, backend)}
-    return NewRun(
-        kind="index",
-        profile=settings.profile,
-        settings=settings.snapshot(),
-        # The models depend on the embedder alone.
-        settings_hash=content_hash([] if sentences is None else sentences),
-        request={"vocabulary": vocabulary.name, "profile_source": settings.profile_source},
-        jobs=[
-            NewJob(
-                mode="tags",
-                subject=str(vocabulary.id),
-                inputs={"vocabulary_id": vocabulary.id, "sentences": sentences},
-                stages=stages_of("index", "tags"),
+
+    async def plan(connection: Connection) -> NewRun:
+        vocabulary = await vocabulary_of_name(connection, name)
+        job = NewJob(
+            mode="tags",
+            subject=str(vocabulary.id),
+            inputs={"vocabulary_id": vocabulary.id, "sentences": sentences},
+            stages=stages_of("index", "tags"),
+        )
+        planned = NewRun(
+            kind="index",
+            profile=settings.profile,
+            settings=settings.snapshot(),
+            # The models depend on the embedder alone.
+            settings_hash=content_hash([] if sentences is None else sentences),
+            request={"vocabulary": name, "profile_source": settings.profile_source},
+            jobs=[job],
+        )
+        if vocabulary.model is not None and await runs.find(connection, planned) is None:
+            raise Refused(
+                f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others."
             )
-        ],
-    )
+        return planned
+
+    return await submit_run(database, await database.once(plan))
 
 
 def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
@@ -170,12 +166,6 @@ def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
     if problems:
         raise ProblemsFound(problems, of="vocabulary")
     return found
-
-
-async def keep_vocabulary(connection: Connection, name: str, vocabulary: Vocabulary) -> StoredVocabulary:
-    """Store a vocabulary in place of an older one of its name; jobs that were submitted with that one keep it."""
-    await vocabularies.keep(connection, name, vocabulary)
-    return await vocabulary_of_name(connection, name)
 
 
 async def delete_vocabulary(connection: Connection, name: str) -> None:

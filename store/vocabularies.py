@@ -36,9 +36,9 @@ WHERE replaced_at IS NULL AND ($1::text IS NULL OR name = $1) ORDER BY name
 """
 
 
-async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int:
-    """Store a vocabulary, all or nothing, and replace the older one of its name. Its id. Jobs that were submitted with
-    the older one keep it."""
+async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> StoredVocabulary:
+    """Store a vocabulary, all or nothing, and replace the older one of its name. Jobs that were submitted with the
+    older one keep it."""
 
     async def copy(table: str, columns: Sequence[str], records: Iterable[tuple[Any, ...]]) -> None:
         of_vocabulary = ((vocabulary_id, *record) for record in records)
@@ -51,14 +51,13 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         await rows.update(connection, "vocabulary", {"name": name, "replaced_at": None}, replaced_at=rows.NOW)
         counts = {part: len(getattr(vocabulary, part)) for part in ("tags", "aliases", "documents")}
         vocabulary_id = await rows.insert(connection, "vocabulary", name=name, **counts)
-        columns = ("name", "category", "count", "nsfw_probability", "title")
-        tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
-        await copy("tag", columns, tags)
+        await copy("tag", [*Tag.model_fields], (tuple(dict(tag).values()) for tag in vocabulary.tags))
         aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
         await copy("tag_alias", ("alias", "tag"), aliases)
         documents = ((at, list(tags), weight) for at, (tags, weight) in enumerate(vocabulary.documents))
         await copy("tag_document", ("ordinal", "tags", "weight"), documents)
-    return vocabulary_id
+        (kept,) = await current(connection, name)
+    return kept
 
 
 async def current(connection: Connection, name: str | None = None) -> list[StoredVocabulary]:
@@ -82,7 +81,9 @@ async def share(connection: Connection, vocabulary_id: int, count: int) -> float
     return found
 
 
-TAGS = "SELECT name, category, count, nsfw_probability, title FROM tag WHERE vocabulary_id = $1 ORDER BY id"
+_TAG = ", ".join(Tag.model_fields)
+
+TAGS = f"SELECT {_TAG} FROM tag WHERE vocabulary_id = $1 ORDER BY id"
 
 ALIASES = """
 SELECT alias, array_agg(tag ORDER BY tag COLLATE "C") AS tags FROM tag_alias WHERE vocabulary_id = $1
@@ -94,22 +95,22 @@ DOCUMENTS = "SELECT tags, weight FROM tag_document WHERE vocabulary_id = $1 ORDE
 _SEARCHED = "FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)"
 
 PART = f"""
-SELECT name, category, count, nsfw_probability, title {_SEARCHED}
+SELECT {_TAG} {_SEARCHED}
 ORDER BY count DESC NULLS LAST, name COLLATE "C" LIMIT $3 OFFSET $4
 """
 
 FOUND = f"SELECT count(*) {_SEARCHED}"
 
-LOOK_UP = """
+LOOK_UP = f"""
 WITH alias AS (
     SELECT alias, array_agg(tag ORDER BY tag COLLATE "C") AS tags FROM tag_alias
     WHERE vocabulary_id = $1 AND alias = ANY($2::text[]) GROUP BY alias
 ), found AS (
-    SELECT name, category, count, nsfw_probability, title FROM tag
+    SELECT {_TAG} FROM tag
     WHERE vocabulary_id = $1 AND name IN (SELECT unnest($2::text[]) UNION SELECT unnest(tags) FROM alias)
 )
 SELECT coalesce((SELECT jsonb_agg(to_jsonb(found) ORDER BY name COLLATE "C") FROM found), '[]') AS tags,
-       coalesce((SELECT jsonb_object_agg(alias, tags) FROM alias), '{}') AS aliases
+       coalesce((SELECT jsonb_object_agg(alias, tags) FROM alias), '{{}}') AS aliases
 FROM vocabulary WHERE id = $1
 """
 

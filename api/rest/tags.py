@@ -20,7 +20,6 @@ from services.new_runs import Submitted
 from services.tags import (
     build_vocabulary,
     delete_vocabulary,
-    keep_vocabulary,
     read_vocabulary,
     vocabulary_of_name,
 )
@@ -134,7 +133,7 @@ async def import_vocabulary(
     """
     files = {base_name(file.filename or ""): await file.read() for file in form.files}
     vocabulary = await asyncio.to_thread(read_vocabulary, form.name, files)
-    kept = await ctx.database.once(keep_vocabulary, form.name, vocabulary)
+    kept = await ctx.database.once(vocabularies.keep, form.name, vocabulary)
     response.headers["Location"] = f"{vocabularies_router.prefix}?name={form.name}"
     return kept
 

@@ -30,7 +30,7 @@ async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
     await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="archive")
     await connection.execute("UPDATE works SET authors = 'A. Leaf'")
-    await keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES))
+    await keep_models(connection, (await vocabularies.keep(connection, "clothes", CLOTHES)).id)
     split = Split(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, "data", [split])
 

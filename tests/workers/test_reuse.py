@@ -48,7 +48,7 @@ async def vocabulary_id(connection: Connection) -> int:
 
 
 async def store(connection: Connection) -> int:
-    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    vocabulary_id = (await vocabularies.keep(connection, "clothes", CLOTHES)).id
     await keep_models(connection, vocabulary_id, FILES)
     return vocabulary_id
 

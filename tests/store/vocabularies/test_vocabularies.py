@@ -24,7 +24,7 @@ CLOTHES = Vocabulary(
 
 
 async def test_an_imported_vocabulary_is_read_unchanged(connection: Connection) -> None:
-    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    vocabulary_id = (await vocabularies.keep(connection, "clothes", CLOTHES)).id
 
     assert await vocabularies.content(connection, vocabulary_id) == CLOTHES
     assert [await vocabularies.share(connection, vocabulary_id, count) for count in (9, 10)] == [0.5, 0]
@@ -36,14 +36,14 @@ async def test_an_imported_vocabulary_is_read_unchanged(connection: Connection) 
 
 async def test_a_newer_import_takes_the_name_and_the_older_one_is_kept_for_its_jobs(connection: Connection) -> None:
     twice = CLOTHES.model_copy(update={"tags": (*CLOTHES.tags, Tag(name="hat"))})
-    older = await vocabularies.keep(connection, "clothes", CLOTHES)
+    older = (await vocabularies.keep(connection, "clothes", CLOTHES)).id
     # One that fails leaves the older one as it is.
     with pytest.raises(asyncpg.UniqueViolationError):
         await vocabularies.keep(connection, "clothes", twice)
     assert [listed.id for listed in await vocabularies.current(connection)] == [older]
     assert await connection.fetchval("SELECT count(*) FROM tag") == 2
 
-    newer = await vocabularies.keep(connection, "clothes", CLOTHES)
+    newer = (await vocabularies.keep(connection, "clothes", CLOTHES)).id
 
     (found,) = await vocabularies.current(connection, "clothes")
     assert found is not None and found.id == newer
@@ -77,7 +77,7 @@ async def test_models_are_kept_once_with_their_files_and_refused_where_they_are_
 ) -> None:
     with failing(FailureCategory.VOCABULARY_UNUSABLE):
         await keep_models(connection, 99)
-    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    vocabulary_id = (await vocabularies.keep(connection, "clothes", CLOTHES)).id
     with failing(FailureCategory.VOCABULARY_UNUSABLE, "ragq index tags"):
         await vocabularies.file(connection, vocabulary_id, "context")
     for _ in range(2):
@@ -112,7 +112,7 @@ async def test_tags_aliases_and_their_targets_are_looked_up(stored_in: Database 
     look_up: LookUp = InMemoryVocabulary({tag.name: tag for tag in (SHIRT, HAT, BOTH)}, ALIASES).look_up
     if stored_in is not None:
         imported = Vocabulary(tags=(SHIRT, HAT, BOTH), aliases=ALIASES)
-        stored_id = await stored_in.once(vocabularies.keep, "clothes", imported)
+        stored_id = (await stored_in.once(vocabularies.keep, "clothes", imported)).id
         look_up = partial(vocabularies.look_up, stored_in, stored_id)
         with failing(FailureCategory.VOCABULARY_UNUSABLE, "Vocabulary 99 is not stored"):
             await vocabularies.look_up(stored_in, 99, ["word"])
