@@ -17,7 +17,6 @@ CONTEXT_TOKENS = 8192
 """What SmolLM2 was trained with. Half the memory of the process is this context."""
 PROMPT_BATCH_TOKENS = 512
 """A prompt is read in steps of this many tokens, about 2 s each on two cores; between steps it can be given up."""
-_NANOSECONDS_PER_MS = 1_000_000
 
 
 class GenerationRefused(Exception):
@@ -55,10 +54,9 @@ class EmbeddedLLM:
     ) -> dict[str, Any]:
         """Answer a chat request in llama.cpp's own terms, piece by piece; how it ended, in those of Ollama.
 
-        `done_reason` is `stop`, by itself, or `length`, at the limit of tokens or of the context. Durations are in
-        nanoseconds. Where the request asked for them, `logprobs` has `token`, `bytes`, `logprob` and `top_logprobs` of
-        each token of the reply, of the model's whole vocabulary, before a schema, a penalty or the temperature changes
-        anything.
+        `done_reason` is `stop`, by itself, or `length`, at the limit of tokens or of the context. Where the request
+        asked for them, `logprobs` has `token`, `bytes`, `logprob` and `top_logprobs` of each token of the reply, of the
+        model's whole vocabulary, before a schema, a penalty or the temperature changes anything.
 
         Raises GenerationRefused, before any text, when prompt and one token do not fit into `num_ctx` or into the
         model's context, and when the request itself is wrong, a schema that cannot be held to, say. Raises
@@ -103,9 +101,7 @@ class EmbeddedLLM:
         ending: dict[str, Any] = {
             "done_reason": stop_reason,
             "prompt_eval_count": timings["prompt_n"],
-            "prompt_eval_duration": int(timings["prompt_ms"] * _NANOSECONDS_PER_MS),
             "eval_count": timings["predicted_n"],
-            "eval_duration": int(timings["predicted_ms"] * _NANOSECONDS_PER_MS),
         }
         return ending | ({"logprobs": logprobs} if logprobs else {})
 

@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -265,7 +264,7 @@ class Answers:
 
     async def _pieces(self, request: Request, asked: ChatRequest) -> AsyncIterator[dict[str, Any]]:
         """The reply as it comes, and how it ended. A client that goes away ends the generation."""
-        began, loop, is_gone = time.monotonic_ns(), asyncio.get_running_loop(), threading.Event()
+        loop, is_gone = asyncio.get_running_loop(), threading.Event()
         texts: asyncio.Queue[str | None] = asyncio.Queue()
 
         def on_text(text: str) -> None:
@@ -281,7 +280,7 @@ class Answers:
                 yield _line(text, done=False)
             # Log-probabilities stand here alone, also where the reply went out in pieces.
             ending = await generated
-            yield _line("", done=True, total_duration=time.monotonic_ns() - began, **ending)
+            yield _line("", done=True, **ending)
         finally:
             leaving.cancel()
 
