@@ -115,12 +115,11 @@ class CallLimits:
         Raises ServerBusy when that takes longer than a second, BudgetSpent when the run may pay for no further call,
         and whatever `send` raises.
         """
-        waited = await self._database.ask(ledger.of, claim)
-        refusals = waited.refusals
+        refusals, has_waited, has_budget = await self._database.ask(ledger.of, claim)
         while True:
             try:
                 async with self._permitted(server, estimated_tokens(call), refusals):
-                    if waited.has_budget and (spent := await self._database.ask(backlog.spend_call, claim.run_id)):
+                    if has_budget and (spent := await self._database.ask(backlog.spend_call, claim.run_id)):
                         raise BudgetSpent(claim.run_id, spent)
                     reply = await send()
             except LLMError as error:
@@ -128,10 +127,10 @@ class CallLimits:
                 wait_s = _refused_s(error, refusals)
                 log.warning("llm_server_refuses", server=server, status=error.status, wait_s=wait_s)
                 await self._refuse_all(server, wait_s)
-                if waited.has_budget:
+                if has_budget:
                     await self._database.ask(backlog.count, claim.run_id, llm_calls=-1)
             else:
-                if waited.has_waited or waited.has_budget:
+                if has_waited or has_budget:
                     answered = partial(ledger.answered, claim=claim, tokens=used_tokens(call, reply))
                     await self._database.with_retry(answered, retry_for_s=RESULT_RETRY_SECONDS)
                 return reply
@@ -141,7 +140,7 @@ class CallLimits:
         try:
             return await find()
         except LLMError as error:
-            refusals = (await self._database.ask(ledger.of, claim)).refusals + 1
+            refusals = (await self._database.ask(ledger.of, claim))[0] + 1
             wait_s = _refused_s(error, refusals)
             raise ServerBusy("the list of models", WaitReason.REFUSED, wait_s, refusals) from None
 

@@ -6,7 +6,7 @@ for. A reply that a stage could not use is rejected: it stays readable and is ne
 """
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.statuses import AttemptOutcome, WaitReason
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
@@ -126,20 +126,11 @@ UPDATE job SET sent_at = NULL FROM sooner WHERE job.id = sooner.job_id RETURNING
 """
 
 
-class Waited(NamedTuple):
-    """What is known of a stage before it calls."""
-
-    refusals: int
-    """How often its server refused it since its last answer."""
-    has_waited: bool
-    """It was given back before, and has a row that `answered` deletes."""
-    has_budget: bool
-    """Its run has a limit of calls or tokens."""
-
-
-async def of(connection: Connection, claim: Claim) -> Waited:
-    """What is known of a stage."""
-    return Waited(*await connection.fetchrow(OF, claim.job_id, claim.stage, claim.run_id))
+async def of(connection: Connection, claim: Claim) -> tuple[int, bool, bool]:
+    """What is known of a stage before it calls: how often its server refused it since its last answer; whether it was
+    given back before, and has a row that `answered` deletes; and whether its run has a limit of calls or tokens."""
+    refusals, has_waited, has_budget = await connection.fetchrow(OF, claim.job_id, claim.stage, claim.run_id)
+    return refusals, has_waited, has_budget
 
 
 async def bring_forward(connection: Connection, server: str) -> None:

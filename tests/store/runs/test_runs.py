@@ -9,7 +9,6 @@ from schemas.values.costs import Effort
 from store.database import Connection
 from store.runs import call_costs, jobs, ledger, overviews, runs, stages
 from store.runs.chain import content_hash
-from store.runs.ledger import Waited
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import StoreRun, new_run
 from tests.store.scored import TIMED_OUT, claimed, committing, take
@@ -56,8 +55,8 @@ async def test_a_wait_is_of_its_stage_alone_and_not_shown_once_that_is_retried(c
     job_id, other_id = stored.job_ids
     claim, other = await claimed(connection, job_id, "extract"), await claimed(connection, other_id, "extract")
     await ledger.wait(connection, claim, server="east", reason=WaitReason.CALLS, wait_s=0, refusals=2)
-    assert await ledger.of(connection, claim) == Waited(refusals=2, has_waited=True, has_budget=False)
-    assert await ledger.of(connection, other) == Waited(refusals=0, has_waited=False, has_budget=False)
+    assert await ledger.of(connection, claim) == (2, True, False)
+    assert await ledger.of(connection, other) == (0, False, False)
     again = await claimed(connection, job_id, "extract")
     await stages.fail(connection, again, TIMED_OUT, inputs={}, retry_in_s=60)
 
