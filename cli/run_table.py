@@ -1,13 +1,13 @@
 """A run as a table in the terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Group
 
 from cli.output import Drawing, FittingTable, Text, draw, figure_table, spaced
 from cli.sheets import rows_drawing
-from schemas.settings.profiles import ChangedSetting, changed_in_words, changed_settings
+from schemas.settings.profiles import Changed, changed_in_words, changed_settings
 from schemas.values.costs import RunCost
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.scoring import JobScores, ScoreTable
@@ -60,7 +60,7 @@ def _family(family: Family) -> Iterator[str]:
         yield f"forks: {', '.join(f'r{run_id} at {stage}' for run_id, stage in family.children.items())}"
 
 
-def _changed(view: RunView) -> Mapping[str, ChangedSetting]:
+def _changed(view: RunView) -> Changed:
     overview = view.run
     kind = "tags" if overview.request.get("vocabulary") else overview.kind
     return changed_settings(overview.profile, view.settings, kind=kind)

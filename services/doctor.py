@@ -182,7 +182,7 @@ def check_settings(environment: Mapping[str, str]) -> Findings:
         remedy = "`ragq config show --json` lists what each accepts."
         yield from (Finding("settings", Verdict.FAIL, shown(problem), remedy) for problem in error.problems)
         return
-    changed = ", ".join(f"{name}={shown(change.value)}" for name, change in settings.changed.items())
+    changed = ", ".join(f"{name}={shown(change['value'])}" for name, change in settings.changed.items())
     more = f"; changed: {changed}" if changed else ""
     yield Finding("profile", Verdict.OK, f"{settings.profile}: {settings.profile_source}{more}")
     for warning in settings.warnings:

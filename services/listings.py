@@ -7,7 +7,7 @@ from urllib.parse import quote
 from schemas.chains import in_order
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, Preset
-from schemas.settings.profiles import ChangedSetting
+from schemas.settings.profiles import Changed
 from schemas.statuses import StageStatus
 from schemas.values.documents import CorpusView, WorkView
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
@@ -187,10 +187,15 @@ def _scorer(one: StoredIndex) -> str:
     return (meta.scorer_model or "unknown scorer") + (" (the assessing model)" if meta.allow_same_model else "")
 
 
-def changed_table(changed: Mapping[str, ChangedSetting], profile: str) -> Table:
+def changed_table(changed: Changed, profile: str) -> Table:
     """The settings of a run that differ from its profile, and where each value comes from."""
     rows = (
-        (name, value_in_words(one.value), "" if one.profile is None else value_in_words(one.profile), one.source)
+        (
+            name,
+            value_in_words(one["value"]),
+            "" if one["profile"] is None else value_in_words(one["profile"]),
+            one["source"],
+        )
         for name, one in changed.items()
     )
     columns = ("changed setting", "value", f"profile {profile}", "from")

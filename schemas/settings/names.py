@@ -1,42 +1,29 @@
 """The names in files and in the environment: those of ai-psychiatrist, misspelt ones, and what ragq does with each."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.settings.base import Layer, unknown_name, without_effect
 from schemas.settings.run import RUN_SETTINGS
 
-
-class Limited(NamedTuple):
-    """A name of which ragq has some of the original's values."""
-
-    accepted: tuple[str, ...]
-    """In small letters; the others are refused."""
-    note: str
-    """Why: the end of a sentence, without a full stop."""
-
-    @property
-    def in_words(self) -> str:
-        """The accepted values; the first two ways to write true or false are enough."""
-        return " or ".join(self.accepted[:2])
-
-
 LIMITED: Final = {
-    "PYDANTIC_AI_ENABLED": Limited(
+    "PYDANTIC_AI_ENABLED": (
         ("true", "1", "yes", "on", "t", "y"),
         "replies are always checked, and asked for again when they cannot be used",
     ),
-    "LLM_BACKEND": Limited(
+    "LLM_BACKEND": (
         ("ollama", "openai"),
         "ragq asks a server for replies: serve the model with one that has OpenAI's API, and set LLM_BACKEND=openai "
         "and RAGQ_OPENAI_BASE_URL",
     ),
-    "QUANTITATIVE_ENABLE_KEYWORD_BACKFILL": Limited(
-        ("false", "0", "no", "off", "f", "n"), "ragq has no keyword backfill, which the original removed"
+    "QUANTITATIVE_ENABLE_KEYWORD_BACKFILL": (
+        ("false", "0", "no", "off", "f", "n"),
+        "ragq has no keyword backfill, which the original removed",
     ),
-    "BINARY_STRATEGY": Limited(("threshold",), "the original defines no other strategy"),
+    "BINARY_STRATEGY": (("threshold",), "the original defines no other strategy"),
 }
-"""Names of the original of which some values are refused."""
+"""Names of the original of which ragq has some values: these, in small letters, and why the others are refused: the end
+of a sentence, without a full stop."""
 
 ALIASES: Final = {"SEVERITY_INFERENCE_MODE": "QUANTITATIVE_SEVERITY_INFERENCE_MODE"}
 """Other names of settings; both with different values are refused."""
@@ -107,11 +94,13 @@ def check_names(layers: Sequence[Layer]) -> tuple[list[Layer], list[str], list[s
     layers without values that are refused, and with the names of settings in place of other names; the problems; and
     the warnings."""
     given = {name: (text, layer.origin) for layer in layers for name, text in layer.variables.items() if text}
-    refused = {
-        name: f"{name} is {text!r} ({origin}); allowed is {LIMITED[name].in_words}: {LIMITED[name].note}."
-        for name, (text, origin) in given.items()
-        if name in LIMITED and text.lower() not in LIMITED[name].accepted
-    }
+    refused = {}
+    for name in sorted(LIMITED.keys() & given.keys()):
+        (accepted, note), (text, origin) = LIMITED[name], given[name]
+        if text.lower() not in accepted:
+            # The first two ways to write true or false are enough.
+            allowed = " or ".join(accepted[:2])
+            refused[name] = f"{name} is {text!r} ({origin}); allowed is {allowed}: {note}."
     warnings = [
         without_effect(name, origin, WITHOUT_EFFECT[name])
         for name, (_, origin) in given.items()

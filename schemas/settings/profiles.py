@@ -1,7 +1,6 @@
 """Profiles: named sets of values, the choice of one, and what a user of one changed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -147,24 +146,18 @@ def choose_profile(asked: str | None, layers: Sequence[Layer]) -> tuple[str, str
 OF_THE_USER: Final = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedSetting:
-    """A value that the user chose instead of the profile's."""
-
-    value: Any
-    profile: Any
-    """The value of the profile in this version of ragq; None for a value of a preset, or a profile that is gone."""
-    source: str
-    """`file`, `environment`, or `option` for a value of the request."""
+Changed = Mapping[str, Mapping[str, Any]]
+"""Values that the user chose instead of the profile's, by name, as a snapshot has them: `value`, its `source`, and the
+value of the profile in this version of ragq, `profile`; None for a value of a preset, or a profile that is gone."""
 
 
 #: Changes that a line names; it counts the others.
 _NAMED: Final = 3
 
 
-def changed_in_words(changed: Mapping[str, ChangedSetting], *, profile: str, run: str) -> str:
+def changed_in_words(changed: Changed, *, profile: str, run: str) -> str:
     """How many settings differ, the first of them, and where the others are listed."""
-    named = [f"{name}={value_in_words(change.value)}" for name, change in list(changed.items())[:_NAMED]]
+    named = [f"{name}={value_in_words(change['value'])}" for name, change in list(changed.items())[:_NAMED]]
     more = f" and {len(changed) - _NAMED} more; `ragq show {run}` lists them" if len(changed) > _NAMED else ""
     differ = "1 setting differs" if len(changed) == 1 else f"{len(changed)} settings differ"
     return f"{differ} from profile {profile}: {', '.join(named)}{more}"
@@ -182,9 +175,7 @@ _GROUPS_OF_KIND: Final[dict[str, tuple[str, ...]]] = {
 """The groups of settings that have a part in a kind of job."""
 
 
-def changed_settings(
-    profile: str, snapshot: Mapping[str, Mapping[str, Any]], *, kind: str | None = None
-) -> dict[str, ChangedSetting]:
+def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]], *, kind: str | None = None) -> Changed:
     """The values of a snapshot that a file, the environment or an option changed, by name, in the order of settings;
     with `kind`, those that have a part in such jobs: of its groups of settings, and of its preset."""
     given = {name: stored for name, stored in snapshot.items() if stored["source"] in OF_THE_USER}
@@ -193,7 +184,7 @@ def changed_settings(
     # JSON in Postgres keeps no order of names.
     in_order = [name for name in RUN_SETTINGS if name in given and (kind is None or _has_part(name, kind))]
     return {
-        name: ChangedSetting(given[name]["value"], instead.get(name), given[name]["source"])
+        name: {**given[name], "profile": instead.get(name)}
         for name in [*in_order, *filter(is_preset_name, given)]
         if given[name]["value"] != instead.get(name)
     }

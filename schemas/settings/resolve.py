@@ -21,7 +21,7 @@ from schemas.settings.base import (
 )
 from schemas.settings.names import ALIASES, LIMITED, OF_COMMANDS, WITHOUT_EFFECT, check_names, misspelt_names
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
-from schemas.settings.profiles import PROFILES, ChangedSetting, changed_settings, choose_profile
+from schemas.settings.profiles import PROFILES, Changed, changed_settings, choose_profile
 from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings
 from schemas.suggestions import did_you_mean
 
@@ -53,7 +53,7 @@ class EffectiveSettings:
         return replace(self, run=run, sources=self.sources | dict.fromkeys(taken, SettingSource.CHOSEN))
 
     @property
-    def changed(self) -> dict[str, ChangedSetting]:
+    def changed(self) -> Changed:
         """The values that differ from the profile, by environment name."""
         return changed_settings(self.profile, self.snapshot())
 

@@ -174,7 +174,10 @@ def _profiles() -> Iterator[str]:
 
 def _original_names() -> str:
     rows = [
-        *((f"`{name}`", f"refused, except {one.in_words}", one.note) for name, one in LIMITED.items()),
+        *(
+            (f"`{name}`", f"refused, except {' or '.join(values[:2])}", note)
+            for name, (values, note) in LIMITED.items()
+        ),
         *((f"`{name}`", "honoured", f"another name of `{setting}`") for name, setting in ALIASES.items()),
         *((f"`{name}`", "honoured", note) for name, note in OF_COMMANDS.items()),
         *((f"`{name}`", "warned about", note) for name, note in WITHOUT_EFFECT.items()),

@@ -5,7 +5,6 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings import run
 from schemas.settings.base import Layer, allowed
-from schemas.settings.profiles import ChangedSetting
 from schemas.settings.resolve import resolve
 
 #: Of each setting: the default, values that it accepts, and values that it does not.
@@ -114,6 +113,6 @@ def test_a_value_that_differs_from_the_profile_is_listed_with_the_profiles() -> 
     )
 
     assert settings.changed == {
-        "EMBEDDING_CHUNK_SIZE": ChangedSetting(10, 8, "option"),
-        "MODEL_JUDGE_MODEL": ChangedSetting("judge", "smollm2:135m", "environment"),
+        "EMBEDDING_CHUNK_SIZE": {"value": 10, "source": "option", "profile": 8},
+        "MODEL_JUDGE_MODEL": {"value": "judge", "source": "environment", "profile": "smollm2:135m"},
     }
