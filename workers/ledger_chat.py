@@ -8,13 +8,14 @@ from weakref import WeakValueDictionary
 
 import structlog
 
-from schemas.errors import DomainError, FailureCategory, LLMError
+from schemas.errors import DomainError, FailureCategory
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.runs import FrozenModel
 from stages.ports import ChatModel, OnText
 from stages.texts.characters import storable
 from store.database import DATABASE_ERRORS, RESULT_RETRY_SECONDS, Connection, Database
 from store.runs import answer_pieces, attempts, backlog, batches, ledger, runs
+from store.runs.batches import Registered
 from store.runs.call_costs import CallUse
 from store.runs.ledger import KeptCall
 from store.runs.stages import Claim
@@ -160,15 +161,13 @@ class LedgerChat:
         """The answer that a batch brought just now; None for a call that is to be sent by itself. Raises AwaitsBatch
         while a batch may bring it, and LLMError when its batch was refused."""
         found = await self._database.ask(batches.register, self._claim, key, call, served_by, hours)
-        if found.error is not None:
-            raise LLMError(found.error)
-        if found.is_too_much:
+        if found is Registered.TOO_MUCH:
             limits = await self._database.ask(backlog.find, self._claim.run_id)
             assert limits is not None
             raise BudgetSpent(self._claim.run_id, limits)
-        if found.kept is None and not found.is_single:
+        if found is Registered.AWAITED:
             raise AwaitsBatch(served_by.server, hours)
-        return found.kept
+        return None if found is Registered.SINGLE else found
 
 
 def _rejected_reply(use: CallUse) -> ChatReply:

@@ -8,11 +8,13 @@ call.
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
+from enum import StrEnum
 from typing import Final, NamedTuple
 from uuid import uuid4
 
 from pydantic import Field
 
+from schemas.errors import LLMError
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import used_tokens
@@ -53,16 +55,14 @@ class ClaimedBatch(NamedTuple):
     """When it was gathered, in seconds since 1970."""
 
 
-class Registered(NamedTuple):
-    """What is known of a call that a stage needs."""
+class Registered(StrEnum):
+    """What becomes of a call that the ledger has no answer to."""
 
-    kept: KeptCall | None = None
-    """Its answer, which came meanwhile."""
-    is_single: bool = False
+    AWAITED = "awaited"
+    """A batch is to bring the answer."""
+    SINGLE = "single"
     """It is to be sent by itself."""
-    error: str | None = None
-    """Its batch was refused."""
-    is_too_much: bool = False
+    TOO_MUCH = "too_much"
     """The limits of the run permit no further call."""
 
 
@@ -200,8 +200,9 @@ async def hours(connection: Connection, run_id: int) -> float | None:
 
 async def register(
     connection: Connection, claim: Claim, key: str, call: ChatCall, served_by: ModelIdentity, hours: float
-) -> Registered:
-    """Let a stage wait for the answer to a call, unless that is there, or no batch will bring it."""
+) -> KeptCall | Registered:
+    """Let a stage wait for the answer to a call, unless that is there, or no batch will bring it. Raises LLMError for a
+    call whose batch was refused."""
     while True:
         async with connection.transaction():
             values = (call.model_dump_json(), served_by.model_dump_json())
@@ -212,10 +213,10 @@ async def register(
                 kept = await ledger.find(connection, key)
                 if kept is not None:
                     await rows.delete(connection, "llm_batch_call", key=key)
-                    return Registered(kept)
+                    return kept
             if is_new and await connection.fetchval(PERMITTED, claim.run_id) is False:
                 await rows.delete(connection, "llm_batch_call", key=key)
-                return Registered(is_too_much=True)
+                return Registered.TOO_MUCH
             if row is not None:
                 if row["error"]:
                     await connection.execute(FORGET_REFUSED, key, claim.job_id, claim.stage)
@@ -223,7 +224,10 @@ async def register(
                     await rows.delete(connection, "llm_batch_stage", key=key, job_id=claim.job_id, stage=claim.stage)
                 else:
                     await connection.execute(AWAIT, key, claim.job_id, claim.stage)
-                return Registered(None, row["is_single"], row["error"])
+        if row is not None:
+            if row["error"]:
+                raise LLMError(row["error"])
+            return Registered.SINGLE if row["is_single"] else Registered.AWAITED
 
 
 async def forget(connection: Connection, key: str) -> None:

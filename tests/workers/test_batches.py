@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from schemas.errors import LLMError
 from schemas.settings.process import ServerAddress
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
@@ -13,6 +14,7 @@ from schemas.values.runs import RunLimits
 from store.database import Connection, Database
 from store.runs import backlog, batches, ledger
 from store.runs.batches import Registered
+from store.runs.ledger import KeptCall
 from store.runs.problems import problems
 from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
@@ -35,12 +37,12 @@ class Work:
         self.identity = ModelIdentity(backend="openai", server=self.server.url, model=MODEL, digest="")
         self.sender = BatchSender(self.database, ServerAddress(self.server.url, None), look_s=0.0001)
 
-    async def register(self, text: str, of: int | Claim = 0) -> Registered:
+    async def register(self, text: str, of: int | Claim = 0) -> KeptCall | Registered:
         claim = of if isinstance(of, Claim) else self.claims[of]
         key = ledger.call_key(call(text), self.identity)
         return await batches.register(self.connection, claim, key, call(text), self.identity, 24)
 
-    async def register_all(self, *texts: str, of: int | Claim = 0) -> list[Registered]:
+    async def register_all(self, *texts: str, of: int | Claim = 0) -> list[KeptCall | Registered]:
         return [await self.register(text, of) for text in texts]
 
     async def step(self, times: int = 1) -> None:
@@ -84,7 +86,7 @@ async def work(database: Database, connection: Connection, store_run: StoreRun) 
 
 async def test_stages_are_due_when_all_of_their_answers_are_there(work: Work) -> None:
     for place, texts in enumerate((("a", "b"), ("b",), ("a",))):
-        assert await work.register_all(*texts, of=place) == [Registered()] * len(texts)
+        assert await work.register_all(*texts, of=place) == [Registered.AWAITED] * len(texts)
         await work.put_off(place)
     work.server.is_held = True
     await work.step(2)
@@ -99,7 +101,7 @@ async def test_stages_are_due_when_all_of_their_answers_are_there(work: Work) ->
 
     assert await work.due() == {0, 1, 2}
     assert await work.value("SELECT count(*) FROM llm_batch_stage") == 0
-    assert (await work.register("a")).kept is not None
+    assert not isinstance(await work.register("a"), Registered)
 
 
 async def test_an_answer_counts_once_against_the_limits_of_its_run_and_a_stage_that_is_put_off_later_is_due(
@@ -123,7 +125,7 @@ async def test_calls_that_wait_count_against_the_limit_of_their_own_run_alone(wo
     await backlog.keep(work.connection, work.claims[0].run_id, RunLimits(max_llm_calls=2))
     await work.register_all(*"xyz", of=other)
 
-    assert [one.is_too_much for one in await work.register_all(*"abc")] == [False, False, True]
+    assert await work.register_all(*"abc") == [*[Registered.AWAITED] * 2, Registered.TOO_MUCH]
 
 
 async def test_an_answer_that_is_stored_while_a_stage_registers_is_found_and_not_asked_for_again(work: Work) -> None:
@@ -135,7 +137,7 @@ async def test_an_answer_that_is_stored_while_a_stage_registers_is_found_and_not
     found = await work.register("a")
     await work.step()
 
-    assert found.kept is not None and found.kept[1].text == "yes"
+    assert not isinstance(found, Registered) and found[1].text == "yes"
     assert work.server.batches == {}
 
 
@@ -164,7 +166,7 @@ async def test_answers_without_text_failed_and_expired_ones_are_sent_singly(work
     await work.step(3)
 
     assert {batch.error_file_id is None for batch in work.server.batches.values()} == {False}
-    assert [one.is_single for one in await work.register_all("a", "b", "c")] == [True] * 3
+    assert await work.register_all("a", "b", "c") == [Registered.SINGLE] * 3
     assert await work.due() == {0}
     assert await work.value("SELECT count(*) FROM llm_call") == 0
     assert work.server.files == {}, "prompts are left at the provider"
@@ -214,8 +216,8 @@ async def test_a_batch_that_the_provider_has_forgotten_fails_its_stages(work: Wo
     work.server.refuses["GET /batches/batch-1"] = 404
     await work.step()
 
-    found = await work.register("a")
-    assert found.error is not None and "404" in found.error and not found.is_single
+    with pytest.raises(LLMError, match="404"):
+        await work.register("a")
 
 
 async def test_a_batch_whose_provider_fails_is_a_problem_until_it_can_be_asked_for(work: Work) -> None:
@@ -247,7 +249,8 @@ async def test_a_batch_that_is_refused_leaves_no_prompt_at_the_provider(work: Wo
         work.server.refuses["POST /batches"] = 400
     await work.step(3)
 
-    assert (await work.register("a")).error is not None
+    with pytest.raises(LLMError):
+        await work.register("a")
     assert work.server.files == {}
 
 
