@@ -69,8 +69,8 @@ def _shown(
     """Each setting as JSON shows it; a secret's value is replaced by a word about it."""
     shown = {}
     for name, setting in settings.items():
-        is_changed = values[name] != setting.default
-        value = "set, not shown" if setting.is_secret and is_changed else values[name]
+        is_changed = values[name] != setting.info.default
+        value = "set, not shown" if is_changed and not setting.info.repr else values[name]
         state = {"value": value, "source": sources[name], "changed": is_changed}
         shown[name] = state | {"accepts": allowed(setting), "effect": setting.description}
     return shown

@@ -180,7 +180,7 @@ def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
     if not is_notebook and profile != "paper-parity":
         return {}
     values = settings.values()
-    differing = [name for name in _AFTER_THE_NOTEBOOK if values[name] != RUN_SETTINGS[name].default]
+    differing = [name for name in _AFTER_THE_NOTEBOOK if values[name] != RUN_SETTINGS[name].info.default]
     names = differing if is_notebook else ["RAGQ_PROMPT_FORMAT", *differing]
     return {"left_parity": [f"{name}={value_in_words(values[name])}" for name in names]} if names else {}
 

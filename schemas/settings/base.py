@@ -9,6 +9,7 @@ from reprlib import Repr
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from schemas.suggestions import nearest
@@ -41,19 +42,14 @@ class Setting(NamedTuple):
         return self.place[-1]
 
     @property
-    def default(self) -> Any:
-        """Its value where nothing names another."""
-        return self.group.model_fields[self.field].default
-
-    @property
-    def is_secret(self) -> bool:
-        """Whether its value is never shown."""
-        return not self.group.model_fields[self.field].repr
+    def info(self) -> FieldInfo:
+        """Its default, and `repr`, which is false for a secret: a value that is never shown."""
+        return self.group.model_fields[self.field]
 
     @property
     def description(self) -> str:
         """What is written below it."""
-        return self.group.model_fields[self.field].description or ""
+        return self.info.description or ""
 
 
 def settings_in(groups: BaseModel, name_of: Callable[[str, str], str]) -> dict[str, Setting]:
@@ -266,5 +262,5 @@ def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapp
         return f"{found['msg']} ({where})."
     location = found["loc"]
     setting = settings[location] if location in settings else settings[location[:-1]]
-    given = "has a value" if setting.is_secret else f"is {_SHORT.repr(found['input'])}"
+    given = "has a value" if not setting.info.repr else f"is {_SHORT.repr(found['input'])}"
     return f"{setting.name} {given} ({origins[setting.name]}); allowed is {allowed(setting)}."

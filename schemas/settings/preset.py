@@ -220,4 +220,4 @@ def preset_name(text: str) -> str:
 
 def differing_values(values: Mapping[str, Any]) -> set[str]:
     """The names of the values that are not those of `Balanced`, as ragq comes with it."""
-    return {name for name, value in values.items() if value != PRESET_SETTINGS[name].default}
+    return {name for name, value in values.items() if value != PRESET_SETTINGS[name].info.default}

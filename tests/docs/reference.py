@@ -155,7 +155,12 @@ def _section(heading: str, group: type, settings: Iterable[Setting]) -> str:
 
 def _settings_table(settings: Iterable[Setting]) -> str:
     rows = [
-        (f"`{setting.name}`", value_in_words(setting.default), allowed(setting), " ".join(setting.description.split()))
+        (
+            f"`{setting.name}`",
+            value_in_words(setting.info.default),
+            allowed(setting),
+            " ".join(setting.description.split()),
+        )
         for setting in settings
     ]
     return _markdown_table(("name", "default", "allowed", "what it does"), rows)
@@ -166,7 +171,7 @@ def _profiles() -> Iterator[str]:
         yield f"### `{name}`\n\n{profile.about}\n"
         if profile.differences:
             rows = [
-                (f"`{setting}`", value_in_words(RUN_SETTINGS[setting].default), value, reason)
+                (f"`{setting}`", value_in_words(RUN_SETTINGS[setting].info.default), value, reason)
                 for setting, (value, reason) in profile.differences.items()
             ]
             yield _markdown_table(("name", "paper", name, "why"), rows)
