@@ -42,32 +42,26 @@ SHORTER = 2
 # What a stage waits for a model that loads, or works for others, is no work of its own.
 
 
-class Waited:
-    """Seconds that one piece of work waited."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-
-_CURRENT: Final[ContextVar[Waited | None]] = ContextVar("waited", default=None)
+_CURRENT: Final[ContextVar[list[float] | None]] = ContextVar("waited", default=None)
 
 
 @contextmanager
-def waiting() -> Iterator[Waited]:
-    """Collects what this task, and those it starts, waited until the end of the block; for a block around it too."""
-    found = Waited()
+def waiting() -> Iterator[list[float]]:
+    """Collects the seconds that this task, and those it starts, wait until the end of the block; for a block around it
+    too."""
+    found: list[float] = []
     token = _CURRENT.set(found)
     try:
         yield found
     finally:
         _CURRENT.reset(token)
-        note_wait(found.seconds)
+        note_wait(sum(found))
 
 
 def note_wait(seconds: float) -> None:
     current = _CURRENT.get()
     if current is not None:
-        current.seconds += seconds
+        current.append(seconds)
 
 
 @dataclass(eq=False, kw_only=True)

@@ -37,7 +37,7 @@ from stages.models import server_name
 from store.database import Database, LoopThread
 from store.runs import workers
 from workers import documents, participants, queries, tags, telemetry
-from workers.batcher import Waited, waiting
+from workers.batcher import waiting
 from workers.batches import BatchSender
 from workers.broker import FIRST, priority_of
 from workers.dispatcher import Dispatcher, Reaper
@@ -332,7 +332,7 @@ class StagePool(TaskPool):
     def _start(self, loop: asyncio.AbstractEventLoop, stage_run: Any, finish: Callable[[float], None]) -> None:
         """On the loop."""
         started = time.monotonic()
-        in_queues = Waited()
+        in_queues: list[float] = []
 
         async def run() -> Outcome:
             nonlocal in_queues
@@ -341,7 +341,7 @@ class StagePool(TaskPool):
             return outcome
 
         def ended(work: "asyncio.Task[Outcome]") -> None:
-            self._ended.put(partial(self._finish, work, finish, time.monotonic() - started - in_queues.seconds))
+            self._ended.put(partial(self._finish, work, finish, time.monotonic() - started - sum(in_queues)))
             self._hub.call_soon(self._finish_all)
 
         loop.create_task(run()).add_done_callback(ended)

@@ -27,7 +27,7 @@ from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseU
 from store.runs import backlog, ledger, runs, stages
 from store.runs.stages import Claim
 from workers import telemetry
-from workers.batcher import Waited, waiting
+from workers.batcher import waiting
 from workers.leases import Leases, PutOff, crash_point, give_back
 from workers.ledger_chat import Remembered
 from workers.wiring import Wiring
@@ -165,7 +165,7 @@ class StageRunner:
 
         return await self._database.with_retry(claim)
 
-    async def _carry_out(self, claim: Claim, in_queues: Waited) -> Outcome:
+    async def _carry_out(self, claim: Claim, in_queues: list[float]) -> Outcome:
         function = self._functions[claim.kind, claim.mode, claim.stage]
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.debug("stage_started")
@@ -180,7 +180,7 @@ class StageRunner:
             computed = await function(work)
             result = computed if isinstance(computed, Result) else Result(computed)
             crash_point("after_compute", claim.stage, claim.attempt)
-            is_stored = await self._commit(claim, read, result, in_queues.seconds)
+            is_stored = await self._commit(claim, read, result, sum(in_queues))
         except DatabaseUnavailableError:
             raise
         except PutOff as why:
@@ -188,7 +188,7 @@ class StageRunner:
             return Outcome.NOTHING_TO_DO
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             retry_in_s = _retry_wait(claim, error, retries)
-            await self._fail(claim, read, error, in_queues.seconds, retry_in_s)
+            await self._fail(claim, read, error, sum(in_queues), retry_in_s)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise (error if isinstance(error, RagqError) else failures.StageFailed(failures.type_name(error))) from None
         if not is_stored:
