@@ -14,7 +14,7 @@ from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, StoredVocabulary, Vocabulary
 from services.new_runs import Submitted, submit_run
 from stages.models import resolved_model
-from stages.records import ProblemsFound, accept
+from stages.records import accept
 from stages.tags.phrases import parse_phrase_sets
 from stages.tags.rerank import SHARE, USUAL
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
@@ -162,10 +162,7 @@ def read_vocabulary(name: str, files: Mapping[str, bytes]) -> Vocabulary:
         )
     if not files.keys() <= {*FILES}:
         raise Refused(f"The files of a vocabulary are {', '.join(FILES)}; give these, and no other.")
-    found, problems = parse_vocabulary(files)
-    if problems:
-        raise ProblemsFound(problems, of="vocabulary")
-    return found
+    return accept(parse_vocabulary(files), of="vocabulary")
 
 
 async def delete_vocabulary(connection: Connection, name: str) -> None:

@@ -30,12 +30,6 @@ ORDER BY run_id
 SHARE = "SELECT coalesce(avg((coalesce(count, 0) >= $2)::int), 0)::float8 FROM tag WHERE vocabulary_id = $1"
 
 
-CURRENT = f"""
-SELECT {", ".join(StoredVocabulary.model_fields)} FROM vocabulary
-WHERE replaced_at IS NULL AND ($1::text IS NULL OR name = $1) ORDER BY name
-"""
-
-
 async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> StoredVocabulary:
     """Store a vocabulary, all or nothing, and replace the older one of its name. Jobs that were submitted with the
     older one keep it."""
@@ -62,7 +56,8 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> Sto
 
 async def current(connection: Connection, name: str | None = None) -> list[StoredVocabulary]:
     """The vocabularies that can be asked for, by name; or that of one name."""
-    return [StoredVocabulary(**row) for row in await connection.fetch(CURRENT, name)]
+    named = {} if name is None else {"name": name}
+    return await rows.find(connection, StoredVocabulary, "vocabulary", order="name", replaced_at=None, **named)
 
 
 async def delete(connection: Connection, name: str) -> list[int]:
