@@ -18,10 +18,6 @@ ALIASES: Final[dict[str, dict[str, str]]] = {
 """Canonical name -> the name in each backend that has the model. Any other model has the same name everywhere."""
 
 
-class ModelNotServedError(Refused, ValueError):
-    """A backend does not have the model."""
-
-
 def canonical_model(name: str) -> str:
     """The canonical name of a model, given any backend's name of it.
 
@@ -32,8 +28,8 @@ def canonical_model(name: str) -> str:
 
 
 def resolved_model(name: str, backend: str) -> str:
-    """The name of a model in a backend. Raises ModelNotServedError. Servers with OpenAI's API name their models as they
-    like: backend `openai` has the name as it is.
+    """The name of a model in a backend. Raises Refused where that lacks it. Servers with OpenAI's API name their models
+    as they like: backend `openai` has the name as it is.
 
     >>> resolved_model("qwen3-embedding:8b", "huggingface")
     'Qwen/Qwen3-Embedding-8B'
@@ -42,7 +38,7 @@ def resolved_model(name: str, backend: str) -> str:
     if backend == "openai" or names is None:
         return name
     if backend not in names:
-        raise ModelNotServedError(f"The backend {backend} does not have the model {name}; choose {' or '.join(names)}.")
+        raise Refused(f"The backend {backend} does not have the model {name}; choose {' or '.join(names)}.")
     return names[backend]
 
 

@@ -37,13 +37,6 @@ def _address(base_url: str | None, key: SecretStr | None) -> ServerAddress | Non
     return ServerAddress(base_url, None if key is None else key.get_secret_value())
 
 
-def _signing_key(secret: str) -> bytes:
-    key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
-    if not 24 <= len(key) <= 64:
-        raise ValueError("a key has 24 to 64 bytes")
-    return key
-
-
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
@@ -183,7 +176,13 @@ class ProcessSettings(BaseModel):
     @property
     def webhook_key(self) -> bytes | None:
         """The key that signs webhooks; None without one."""
-        return None if self.ragq_webhook_secret is None else _signing_key(self.ragq_webhook_secret.get_secret_value())
+        if self.ragq_webhook_secret is None:
+            return None
+        secret = self.ragq_webhook_secret.get_secret_value().removeprefix("whsec_")
+        key = base64.b64decode(secret, validate=True)
+        if not 24 <= len(key) <= 64:
+            raise ValueError("a key has 24 to 64 bytes")
+        return key
 
     @property
     def openai_server(self) -> ServerAddress | None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from stages.models import ModelNotServedError, refuse_mixture, resolved_model
+from schemas.errors import Refused
+from stages.models import refuse_mixture, resolved_model
 
 
 def test_a_backend_is_asked_for_a_model_by_its_own_name_and_not_for_one_that_it_does_not_have() -> None:
@@ -17,7 +18,7 @@ def test_a_backend_is_asked_for_a_model_by_its_own_name_and_not_for_one_that_it_
         ("all-minilm-l6-v2", "huggingface"): "all-minilm-l6-v2",
     }
     assert {(name, backend): resolved_model(name, backend) for name, backend in names} == names
-    with pytest.raises(ModelNotServedError, match="ollama does not have the model medgemma:27b; choose huggingface"):
+    with pytest.raises(Refused, match="ollama does not have the model medgemma:27b; choose huggingface"):
         resolved_model("medgemma:27b", "ollama")
 
 
