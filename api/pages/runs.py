@@ -1,7 +1,7 @@
 """`/ui/runs`, `/ui/jobs` and `/ui/workers`: runs with their states; a job, from the result back to its inputs."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, get_args
 from urllib.parse import urlencode
 
 from fastapi import Form, Query, Request
@@ -12,14 +12,14 @@ from starlette.responses import RedirectResponse, Response
 from api.context import Context
 from api.pages.answers import answer_html
 from api.pages.forms import Part, page_router, possible
-from api.parameters import PathId, SearchWords
+from api.parameters import PathId
 from api.rendering import page
 from schemas.chains import output_of
 from schemas.settings.profiles import changed_settings
 from schemas.statuses import JobStatus
 from schemas.values.base import MAX_ID, Value
 from schemas.values.queries import Answer, AugmentedPrompt
-from schemas.values.requests import RunKind
+from schemas.values.requests import RunKind, RunsWanted
 from schemas.values.runs import Target
 from services.reports import cost_of_run
 from services.runs import Action, control
@@ -42,33 +42,20 @@ async def workers_page(request: Request, ctx: Context) -> Response:
     return page(request, "workers.html.j2", workers=await ctx.database.once(workers.live))
 
 
-PAGE_ROWS: Final = 25
-
-
 @router.get("/runs")
-async def runs_page(
-    request: Request,
-    ctx: Context,
-    kind: Literal[""] | RunKind = "",
-    search: SearchWords = "",
-    before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
-) -> Response:
+async def runs_page(request: Request, ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> Response:
     """The newest runs, of one kind and with the words of a search where these are given, or those before a run."""
-    found = await ctx.database.once(
-        overviews.overviews, limit=PAGE_ROWS + 1, before=before, kind=kind or None, search=search
-    )
-    shown = found[:PAGE_ROWS]
+    listed = await ctx.database.once(overviews.listed, wanted)
+    chosen = wanted.model_dump(exclude_unset=True, exclude={"before"})
     return page(
         request,
         "runs.html.j2",
-        runs=shown,
-        kind=kind,
-        search=search,
-        before=before,
-        tabs={one: _address("/runs", kind=one, search=search) for one in ("", *get_args(RunKind))},
-        here=_address("/runs", kind=kind, search=search, before=before),
-        newest=_address("/runs", kind=kind, search=search),
-        older=_address("/runs", kind=kind, search=search, before=shown[-1].id) if len(found) > PAGE_ROWS else None,
+        runs=listed.items,
+        wanted=wanted,
+        tabs={one: _address("/runs", **chosen | {"kind": one}) for one in (None, *get_args(RunKind))},
+        here=_address("/runs", **chosen, before=wanted.before),
+        newest=_address("/runs", **chosen),
+        older=listed.next and _address("/runs", **chosen | listed.next),
     )
 
 
