@@ -3,7 +3,8 @@ beside the result, the sections that are skipped, and what is computed again.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
@@ -43,8 +44,13 @@ Show = Literal["outline", "text", "sections"]
 TextLine = tuple[int, str, int | None]
 """Number and text of a line of markdown, and the page that begins here, or whose rest the first line shown is on."""
 
+Decided = Literal["outline", "sections"]
+
 #: What is decided on a part of the page.
-_STEPS: Final = {"outline": documents.REPAIR, "sections": documents.SELECT}
+_STEPS: Final[dict[str, str]] = {"outline": documents.REPAIR, "sections": documents.SELECT}
+
+_SAVED: Final = "saved as an attempt of their stage; the stages after it run again."
+NOTICES: Final = {"outline": f"The headings are {_SAVED}", "sections": f"The sections are {_SAVED}"}
 
 
 @router.get("/documents/{job_id:int}")
@@ -54,13 +60,12 @@ async def document_page(
     job_id: PathId,
     show: Show = "outline",
     part: Part = 1,
-    saved: Literal["", "headings", "sections"] = "",
 ) -> Response:
-    """The document as its stages left it; `saved` follows a change."""
-    return await _page(request, ctx, job_id, show, part, saved=saved)
+    """The document as its stages left it."""
+    return await _page(request, ctx, job_id, show, part)
 
 
-@router.post("/documents/{job_id:int}/headings")
+@router.post("/documents/{job_id:int}/outline")
 async def change_headings(request: Request, ctx: Context, job_id: PathId) -> Response:
     """Store the repairs that the form changed: those whose fields differ from what they were filled in with."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
@@ -84,20 +89,17 @@ async def change_sections(request: Request, ctx: Context, job_id: PathId) -> Res
     return await _edited(request, ctx, job_id, "sections", "\n".join(changed), by=DecidedBy.USER)
 
 
-@router.post("/documents/{job_id:int}/{part}/pasted")
+@router.post("/documents/{job_id:int}/{show}/pasted")
 async def paste(
-    request: Request,
-    ctx: Context,
-    job_id: PathId,
-    part: Literal["headings", "sections"],
-    reply: Annotated[Typed, Form()] = "",
+    request: Request, ctx: Context, job_id: PathId, show: Decided, reply: Annotated[Typed, Form()] = ""
 ) -> Response:
     """Store what the pasted reply of an external model makes of the headings, or which sections it selects."""
-    show: Show = "outline" if part == "headings" else "sections"
     return await _edited(request, ctx, job_id, show, reply, by=DecidedBy.PASTED)
 
 
-async def _edited(request: Request, ctx: ApiContext, job_id: int, show: Show, reply: str, *, by: DecidedBy) -> Response:
+async def _edited(
+    request: Request, ctx: ApiContext, job_id: int, show: Decided, reply: str, *, by: DecidedBy
+) -> Response:
     address = f"{UI}/documents/{job_id}?show={show}"
     is_pasted = by is DecidedBy.PASTED
     if not (reply or is_pasted):
@@ -106,7 +108,7 @@ async def _edited(request: Request, ctx: ApiContext, job_id: int, show: Show, re
         await ctx.database.once(documents.edit, job_id, _STEPS[show], reply, by=by)
     except (Refused, LLMResponseParseError) as error:
         return await _page(request, ctx, job_id, show, wrong={"form": str(error)}, pasted=reply if is_pasted else "")
-    return RedirectResponse(f"{address}&saved={'headings' if show == 'outline' else 'sections'}", 303)
+    return RedirectResponse(f"{address}&notice={show}", 303)
 
 
 async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part: int = 1, **shown: Any) -> Response:
@@ -115,15 +117,17 @@ async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part
         view = await document_view(connection, job_id=job_id)
         job = await job_view(connection, job_id)
         if show == "text":
-            lines, all_lines = await _text(connection, job_id, part)
+            with suppress(MissingError):
+                lines, all_lines = _part(*await document_text(connection, job_id=job_id), part)
         else:
             prompt = await _prompt(connection, job_id, show)
     headings = [heading for heading in view.headings if show == "outline" or heading.embeds is not None]
     size, count = (PAGE_LINES, all_lines) if show == "text" else (PAGE_HEADINGS, len(headings))
-    shown = {"saved": "", "pasted": ""} | shown
+    shown = {"pasted": ""} | shown
     return page(
         request,
         "document.html.j2",
+        notices=NOTICES,
         headers={"Content-Security-Policy": FRAMING_POLICY},
         view=view,
         job=job,
@@ -138,12 +142,8 @@ async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part
     )
 
 
-async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[TextLine], int]:
-    """A part of the markdown and the number of its lines; sanitised if that is stored, as it was converted before."""
-    try:
-        markdown, page_lines = await document_text(connection, job_id=job_id)
-    except MissingError:
-        return [], 0
+def _part(markdown: str, page_lines: Sequence[int], part: int) -> tuple[list[TextLine], int]:
+    """A part of a text, and the number of all its lines."""
     lines = lines_of(markdown)
     begins = {line: number for number, line in enumerate(page_lines, start=1)}
     first = (part - 1) * PAGE_LINES + 1
@@ -167,7 +167,6 @@ def _numbered(fields: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:
 
 
 PAGE_CHUNKS: Final = 20
-WORK_PAGE_LINES: Final = 500
 
 #: Fields that the head of the page shows; the others are in a list below it.
 _IN_HEAD: Final = ("title", "authors", "year", "abstract")
@@ -186,14 +185,13 @@ async def work_page(
     """The headings, and a part of the chunks, of one section where it is named; or a part of the text, that with a line
     where it is named."""
     if line is not None:
-        show, part = "text", (line - 1) // WORK_PAGE_LINES + 1
+        show, part = "text", (line - 1) // PAGE_LINES + 1
     chunks: tuple[CorpusChunk, ...] = ()
-    lines: list[str] = []
+    lines, size = list[TextLine](), PAGE_LINES
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
         if show == "text":
-            lines = lines_of((await works.text(connection, work_id))[0])
-            count, size = len(lines), WORK_PAGE_LINES
+            lines, count = _part(*await works.text(connection, work_id), part)
         else:
             size = PAGE_CHUNKS
             wanted = ChunksWanted(heading=heading, limit=size, offset=(part - 1) * size)
@@ -216,8 +214,7 @@ async def work_page(
         section=next((one for one in work.headings if one.id == heading), None),
         show=show,
         chunks=chunks,
-        lines=lines[(part - 1) * size : part * size],
-        first_line=(part - 1) * size + 1,
+        lines=lines,
         count=count,
         part=part,
         parts_of_list=-(-count // size),

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api.pages.documents import WORK_PAGE_LINES
+from api.pages.documents import PAGE_LINES
 from schemas.values.documents import DecidedBy, RepairedTitles
 from schemas.values.requests import ImportRequest
 from services.documents import decision_prompt
@@ -36,13 +36,13 @@ async def job(library: Library, app: FastAPI) -> int:
 async def test_a_changed_heading_is_an_attempt_and_others_are_left(
     client: httpx.AsyncClient, library: Library, job: int
 ) -> None:
-    address = f"/ui/documents/{job}/headings"
+    address = f"/ui/documents/{job}/outline"
     fields = form(await see(client, f"/ui/documents/{job}"), address)
     assert fields["action-9"] == "H2"
 
     reply = await sent(client, address, fields | {"action-13": "REMOVE", "words-9": "Green & brown"})
 
-    assert reply.headers["location"] == f"/ui/documents/{job}?show=outline&saved=headings"
+    assert reply.headers["location"] == f"/ui/documents/{job}?show=outline&notice=outline"
     repaired = await library.output(job, RepairedTitles)
     assert (repaired.by, [(one.action, one.repaired_text) for one in repaired.headings]) == (
         DecidedBy.USER,
@@ -59,7 +59,7 @@ async def test_a_changed_heading_is_an_attempt_and_others_are_left(
 async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
     client: httpx.AsyncClient, connection: Connection, library: Library, job: int
 ) -> None:
-    address = f"/ui/documents/{job}/headings/pasted"
+    address = f"/ui/documents/{job}/outline/pasted"
     page = await see(client, f"/ui/documents/{job}")
     first_line, *_ = (await decision_prompt(connection, job, "repair")).splitlines()
     assert first_line in page.text
@@ -99,10 +99,10 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
 
 
 async def test_the_second_page_of_a_text_begins_with_its_first_line(client: httpx.AsyncClient) -> None:
-    text = "# Tea\n\n" + "".join(f"line {number}\n" for number in range(3, WORK_PAGE_LINES + 3))
+    text = "# Tea\n\n" + "".join(f"line {number}\n" for number in range(3, PAGE_LINES + 3))
     work = (await imported(client, tea=text))["files"][0]["work_id"]
 
     page = await see(client, f"/ui/works/{work}?show=text&part=2")
 
     shown = re.findall(r'<li id="L(\d+)".*?<code>(.*?)</code>', page.text)
-    assert shown == [(str(number), f"line {number}") for number in (WORK_PAGE_LINES + 1, WORK_PAGE_LINES + 2)]
+    assert shown == [(str(number), f"line {number}") for number in (PAGE_LINES + 1, PAGE_LINES + 2)]
