@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
-from fastapi import UploadFile
+from starlette.datastructures import UploadFile
 
 from api.context import ApiContext
 from schemas.values.requests import ImportRequest

@@ -2,25 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from secrets import token_urlsafe
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final
 
 from fastapi import Form, Query, Request
-from pydantic import BaseModel, ValidationError, model_validator
+from pydantic import ValidationError
+from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, form_key, page_router
+from api.pages.forms import Sent, by_field, fields_of, filled, form_key, given, page_router
 from api.pages.questions import shown_question
 from api.parameters import PathId
 from api.rendering import page
 from api.security.authentication import CurrentPrincipal
 from schemas.errors import LLMResponseParseError, MissingError, QueryValueError, Refused, StageRunningError
-from schemas.values.base import Text, first_problem
+from schemas.values.documents import WorkFilter
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QueryRequest
 from services.questions.edits import ask, edit, preview_expansion_prompt
 from services.questions.submission import with_chosen_models
-from stages.corpora.works import work_filter
 from stages.queries.expand import no_expansion, pasted_expansion
 from stages.queries.query_files import MAX_CHARS, single_query
 from store.corpora import corpora, works
@@ -31,49 +31,6 @@ from store.runs import attempts
 router = page_router()
 
 
-class AskForm(BaseModel):
-    """The form as it was filled in."""
-
-    question: Typed = ""
-    corpus: list[Text] = []
-    """Several are searched as if they were one."""
-    author: Typed = ""
-    title: Typed = ""
-    tag: Typed = ""
-    year_from: Text = ""
-    year_to: Text = ""
-    preset: Text = ""
-    """Empty for the default preset."""
-    expansion: Literal["model", "paste", "none"] = "model"
-    reply: Typed = ""
-    until: Literal["answer", "expansion"] = "answer"
-    model: Literal["full", "light"] = "full"
-    click: Literal["ask", "prompt"] = "ask"
-    """Which button sent the form."""
-    once: str = ""
-    """Generated with the form, so that sending the same form twice asks once."""
-
-    @property
-    def conditions(self) -> list[str]:
-        """The conditions on works that were filled in, as they are typed on a command line."""
-        signs = {"author": "=", "title": "=", "tag": "=", "year_from": ">=", "year_to": "<="}
-        written = {name: getattr(self, name).strip() for name in signs}
-        return [f"{name.partition('_')[0]}{signs[name]}{text}" for name, text in written.items() if text]
-
-    def request(self) -> QueryRequest:
-        """The request to submit. Raises QueryValueError, and Refused for a condition that cannot be read."""
-        return QueryRequest(
-            queries=single_query(self.question),
-            corpora=[name for name in self.corpus if name],
-            works=work_filter(self.conditions),
-            config_preset=self.preset or None,
-            expand=self.expansion != "none",
-            expansion_reply=self.reply if self.expansion == "paste" else None,
-            use_full_model=self.model != "light",
-            until="expand" if self.until == "expansion" else None,
-        )
-
-
 @router.get("/rag/new")
 async def new_page(
     request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
@@ -81,48 +38,57 @@ async def new_page(
     """The empty form; `q` fills in the question. It has the corpora of the newest question chosen."""
     newest = await ctx.database.once(queries.lines, limit=1)
     chosen = [corpus] if corpus else [name for line in newest for name in line.corpora]
-    return await _form(request, ctx, AskForm(question=q, corpus=chosen, preset=preset, once=token_urlsafe(16)))
+    # Sending the same form twice asks once.
+    fields = {"question": q, "config_preset": preset, "once": token_urlsafe(16)}
+    return await _form(request, ctx, FormData([*fields.items(), *(("corpora", name) for name in chosen)]))
 
 
 @router.post("/rag/new")
-async def new(
-    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[AskForm, Form()]
-) -> Response:
+async def new(request: Request, ctx: Context, principal: CurrentPrincipal, form: Sent) -> Response:
     """Ask; or show the prompt for an external model. Invalid values are reported beside their fields."""
-    if form.click == "prompt":
+    if form.get("click") == "prompt":
         return await _form(request, ctx, form)
+    reply = str(form.get("reply", "")) if form.get("expansion") == "paste" else None
     try:
-        if form.expansion == "paste":
-            pasted_expansion(form.reply)
-        key = form_key(principal, form.once, f"question {form.model_dump_json()}")
-        asked, _ = await ctx.database.once(ask, form.request(), ctx.run_settings(), key=key)
+        if reply is not None:
+            pasted_expansion(reply)
+        conditions = WorkFilter(**given(WorkFilter, form))
+        question = single_query(str(form.get("question", "")))
+        others = {"works": conditions, "expand": form.get("expansion") != "none", "expansion_reply": reply}
+        asked = QueryRequest(**given(QueryRequest, form) | others, queries=question)
+        key = form_key(principal, str(form.get("once", "")), f"question {asked.model_dump_json()}")
+        query, _ = await ctx.database.once(ask, asked, ctx.run_settings(), key=key)
     except QueryValueError as error:
         return await _form(request, ctx, form, wrong={"question": f"The question {error.problem}."})
     except LLMResponseParseError as error:
         return await _form(request, ctx, form, wrong={"reply": str(error)})
-    except Refused as error:
-        return await _form(request, ctx, form, wrong={"form": str(error)})
-    return RedirectResponse(f"/rag/{asked.id}", 303)
+    except (Refused, ValidationError) as error:
+        return await _form(request, ctx, form, wrong=by_field(error))
+    return RedirectResponse(f"/rag/{query.id}", 303)
 
 
-async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: Mapping[str, str] = {}) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: FormData, *, wrong: Mapping[str, str] = {}) -> Response:
     prompt = None
+    preset = str(form.get("config_preset", ""))
     async with ctx.database.connection() as connection:
         found = await corpora.all_corpora(connection)
         stored = await presets.list_all(connection)
-        if form.expansion == "paste":
+        if form.get("expansion") == "paste":
             try:
-                prompt, _ = await preview_expansion_prompt(connection, form.question, preset=form.preset or None)
+                question = str(form.get("question", ""))
+                prompt, _ = await preview_expansion_prompt(connection, question, preset=preset or None)
             except QueryValueError as error:
                 wrong = {"question": f"The question {error.problem}.", **wrong}
             except Refused as error:
                 wrong = {"form": str(error), **wrong}
         run = (await with_chosen_models(connection, ctx.run_settings())).run
-    choice = {"full": f"{run.query_model} (full model)", "light": f"{run.query_light_model} (light model)"}
+    choice = {"true": f"{run.query_model} (full model)", "false": f"{run.query_light_model} (light model)"}
     return page(
         request,
         "ask.html.j2",
         form=form,
+        works=fields_of(WorkFilter),
+        is_narrowed=bool(given(WorkFilter, form)),
         corpora=found,
         presets=stored,
         prompt=prompt,
@@ -143,30 +109,6 @@ NOTICES: Final = {
 }
 
 
-class ContextForm(BaseModel):
-    """The order of passages. The lists identify passages by their places in the stored context, from 1."""
-
-    of: str
-    """The hash of the context that the form was rendered from."""
-    group: list[int]
-    """All passages, in the order of the form."""
-    at: list[int]
-    """The new place of each."""
-    drop: list[int] = []
-
-    @model_validator(mode="after")
-    def _every_passage_has_a_place(self) -> Self:
-        if len(self.at) != len(self.group):
-            raise ValueError("every passage needs a place")
-        return self
-
-    @property
-    def order(self) -> list[int]:
-        """The passages by their new places: one that was moved up comes before the one that has the place."""
-        moved = [(at, (at > place) - (at < place)) for place, at in enumerate(self.at, start=1)]
-        return [group for _, group in sorted(zip(moved, self.group, strict=True))]
-
-
 Shown = tuple[QueryView, str, Mapping[int, str]]
 """A question, the hash of its context, and the titles of the works that are involved."""
 
@@ -178,40 +120,37 @@ async def inspect_page(request: Request, ctx: Context, query_id: PathId) -> Resp
 
 
 @router.post("/rag/{query_id:int}/expansion")
-async def edit_expansion(
-    request: Request,
-    ctx: Context,
-    query_id: PathId,
-    intent: Annotated[str, Form()] = "",
-    hyde_answer: Annotated[Typed, Form()] = "",
-    phrases: Annotated[Typed, Form(alias="queries")] = "",
-    entities: Annotated[Typed, Form()] = "",
-) -> Response:
+async def edit_expansion(request: Request, ctx: Context, query_id: PathId, form: Sent) -> Response:
     """Save the expansion. Invalid values stay in their fields, with the reason."""
-    lists = {"expanded_queries": _lines(phrases), "entities": _lines(entities)}
-    filled = {"intent": intent, "hyde_answer": hyde_answer, **lists}
+    sent = filled(QueryEdit, form)
     try:
-        is_changed = await ctx.database.once(edit, query_id, QueryEdit(**filled), run=False)
-    except ValidationError as error:
-        problem = first_problem(error)
-        wrong = {problem.field or "expansion": problem.words}
-        return _page(request, await _read(ctx, query_id), filled=filled, wrong=wrong)
-    except StageRunningError as error:
-        return _page(request, await _read(ctx, query_id), filled=filled, wrong={"expansion": str(error)})
+        is_changed = await ctx.database.once(edit, query_id, QueryEdit(**sent), run=False)
+    except (ValidationError, StageRunningError) as error:
+        return _page(request, await _read(ctx, query_id), expansion=sent, wrong=by_field(error, "expansion"))
     return RedirectResponse(f"/rag/{query_id}/inspect?notice={'expansion' if is_changed else 'same'}", 303)
 
 
 @router.post("/rag/{query_id:int}/context")
 async def edit_context(
-    request: Request, ctx: Context, query_id: PathId, form: Annotated[ContextForm, Form()]
+    request: Request,
+    ctx: Context,
+    query_id: PathId,
+    of: Annotated[str, Form()],
+    group: Annotated[list[int], Form()],
+    at: Annotated[list[int], Form()],
+    drop: Annotated[list[int], Form(default_factory=list)],
 ) -> Response:
-    """Save the order, and which passages are kept."""
+    """Save the order, and which passages are kept. `group` has all passages of the context with the hash `of`, by their
+    places in it, from 1; `at` has the new place of each."""
     shown = view, context_hash, _ = await _read(ctx, query_id)
     groups = view.consolidated.groups if view.consolidated is not None else ()
-    if form.of != context_hash or sorted(form.group) != list(range(1, len(groups) + 1)):
+    if of != context_hash or sorted(group) != list(range(1, len(groups) + 1)) or len(at) != len(group):
         changed = "The passages changed meanwhile; these are the new ones. Order them again."
         return _page(request, shown, wrong={"context": changed})
-    kept = [place for place in form.order if place not in form.drop]
+    # One that was moved up comes before the one that has the place.
+    moved = sorted((to, (to > place) - (to < place), group[place - 1]) for place, to in enumerate(at, start=1))
+    order = [one for _, _, one in moved]
+    kept = [one for one in order if one not in drop]
     try:
         if len(kept) < min(FEWEST, len(groups)):
             raise QueryValueError("context", f"has to keep at least {min(FEWEST, len(groups))} passages")
@@ -219,7 +158,7 @@ async def edit_context(
     except MissingError:
         raise
     except Refused as error:
-        return _page(request, shown, order=form.order, leaving=form.drop, wrong={"context": f"{error}"})
+        return _page(request, shown, order=order, leaving=drop, wrong={"context": str(error)})
     return RedirectResponse(f"/rag/{query_id}/inspect?notice={'context' if is_changed else 'same'}#context", 303)
 
 
@@ -237,13 +176,13 @@ async def _read(ctx: ApiContext, query_id: int) -> Shown:
         return view, "" if context is None else context.hash, await works.titles(connection, sorted(involved))
 
 
-def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None, **filled: Any) -> Response:
+def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None, **sent: Any) -> Response:
     view, context_hash, titles = shown
     groups = () if view.consolidated is None else view.consolidated.groups
     chunks = () if view.reranked is None else view.reranked.chunks
     stored = view.expansion or no_expansion()
     parts = stored.model_dump(include={"intent", "hyde_answer", "entities"}) | {"expanded_queries": stored.queries}
-    filled = {"filled": parts, "leaving": ()} | filled
+    sent = {"expansion": parts, "leaving": ()} | sent
     return page(
         request,
         "inspect.html.j2",
@@ -255,9 +194,5 @@ def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None,
         scores={chunk.chunk_id: chunk.final_score for chunk in chunks},
         intents=list(Intent),
         fewest=FEWEST,
-        **filled,
+        **sent,
     )
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.split("\n") if line.strip()]

@@ -2,12 +2,13 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import File, Query, Request, UploadFile
-from pydantic import BaseModel, Field
+from fastapi import Query, Request
+from pydantic import ValidationError
+from starlette.datastructures import FormData, UploadFile
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Part, page_router
+from api.pages.forms import Part, Sent, by_field, fields_of, given, page_router
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.work_uploads import MAX_FILES, import_uploaded
@@ -81,38 +82,29 @@ async def delete(ctx: Context, corpus_id: PathId) -> Response:
     return RedirectResponse(f"{UI}/corpora", 303)
 
 
-class ImportWorksForm(BaseModel):
-    """The form as it was filled in; browsers empty the fields of files."""
-
-    corpus: Annotated[Text, Field(max_length=1000)] = ""
-    is_new: bool = False
-    files: list[UploadFile] = []
-
-
 @router.get("/works/new")
 async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Response:
     """The form for a corpus; without one, for a new corpus."""
-    return await _form(request, ctx, ImportWorksForm(corpus=corpus, is_new=not corpus))
+    return await _form(request, ctx, FormData(corpus=corpus, is_new=str(not corpus)))
 
 
 @router.post("/works/new")
-async def import_files(request: Request, ctx: Context, form: Annotated[ImportWorksForm, File()]) -> Response:
+async def import_files(request: Request, ctx: Context, form: Sent) -> Response:
     """Import the files and open the corpus, or show what is wrong, file by file."""
     # A browser sends one without a name when none was chosen.
-    files = [file for file in form.files if file.filename]
-    if not form.corpus.strip():
-        return await _form(request, ctx, form, wrong={"corpus": "Name the corpus."})
+    files = [file for file in form.getlist("files") if isinstance(file, UploadFile) and file.filename]
     if not files:
         return await _form(request, ctx, form, wrong={"files": "Choose at least one file."})
     if len(files) > MAX_FILES:
         too_many = f"One import takes {MAX_FILES} files; import the others afterwards."
         return await _form(request, ctx, form, wrong={"files": too_many})
     try:
-        imported = await import_uploaded(ctx, ImportRequest(corpus=form.corpus.strip()), files, is_whole=False)
+        asked = ImportRequest(**{"corpus": ""} | given(ImportRequest, form))
+        imported = await import_uploaded(ctx, asked, files, is_whole=False)
     except WorkFilesError as error:
         return await _form(request, ctx, form, status=422, refused=error.files.values())
-    except Refused as error:
-        return await _form(request, ctx, form, wrong={"form": str(error)})
+    except (Refused, ValidationError) as error:
+        return await _form(request, ctx, form, wrong=by_field(error))
     if imported.refused:
         return await _form(request, ctx, form, refused=imported.refused, imported=imported)
     if imported.documents_run_id is not None:
@@ -121,14 +113,17 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     return RedirectResponse(f"{UI}/corpora/{imported.corpus_id}?imported={stored}", 303)
 
 
-async def _form(request: Request, ctx: ApiContext, form: ImportWorksForm, **shown: Any) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: FormData, **shown: Any) -> Response:
+    is_new = form.get("is_new") == "True"
     async with ctx.database.connection() as connection:
-        found = None if form.is_new else await corpora.find(connection, form.corpus)
+        found = None if is_new else await corpora.find(connection, str(form.get("corpus", "")))
     shown = {"refused": (), "imported": None} | shown
     return page(
         request,
         "import_works.html.j2",
         form=form,
+        fields=fields_of(ImportRequest),
+        is_new=is_new,
         corpus=found,
         endings=list(SUFFIXES),
         most_files=MAX_FILES,

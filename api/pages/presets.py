@@ -10,14 +10,14 @@ from pydantic import ValidationError
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, page_router
+from api.pages.forms import Typed, by_field, page_router
 from api.parameters import PathId
 from api.rendering import page
 from api.rest.presets import TemplateBody, Version
 from schemas.errors import PresetValueError, Refused, TemplateError
 from schemas.settings.base import allowed, by_group, field_schemas
 from schemas.settings.preset import PRESET_SETTINGS
-from schemas.values.base import Text, first_problem
+from schemas.values.base import Text
 from stages.queries.templates import RULES, TemplateTag
 from stages.reports.tables import UI
 from store.questions import presets
@@ -172,18 +172,15 @@ async def add_version(
     ctx: Context,
     tag: TemplateTag,
     title: Annotated[Text, Form()] = "",
-    text: Annotated[Typed, Form()] = "",
+    template_content: Annotated[Typed, Form()] = "",
 ) -> Response:
     """Add the version and show it; or show what is wrong beside its field."""
     try:
-        new = TemplateBody(title=title.strip(), template_content=text)
+        new = TemplateBody(title=title.strip(), template_content=template_content)
         added = await ctx.database.once(presets.add_template, tag, new.template_content, title=new.title)
-    except ValidationError as error:
-        problem = first_problem(error)
-        wrong = {"title" if problem.field == "title" else "text": problem.words}
-        return await _template_page(request, ctx, tag, title=title, text=text, wrong=wrong)
-    except TemplateError as error:
-        return await _template_page(request, ctx, tag, title=title, text=text, wrong={"text": str(error)})
+    except (ValidationError, TemplateError) as error:
+        wrong = by_field(error, "template_content")
+        return await _template_page(request, ctx, tag, title=title, text=template_content, wrong=wrong)
     return RedirectResponse(f"{UI}/templates/{tag}?notice=added#version-{added.version}", 303)
 
 

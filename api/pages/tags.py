@@ -3,17 +3,18 @@
 from collections.abc import Mapping
 from typing import Annotated, Final
 
-from fastapi import Form, Path, Request
-from pydantic import BaseModel
+from fastapi import Path, Request
+from pydantic import ValidationError
+from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Part, Typed, page_router
+from api.pages.forms import Part, Sent, by_field, fields_of, given, page_router
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from schemas.errors import Refused, run_missing
 from schemas.values.base import Text
-from schemas.values.requests import TagsRequest, TagsWanted
+from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
 from services.submit import submit
 from services.tags import phrase_sets, vocabulary_of_name
 from stages.records import ProblemsFound
@@ -26,40 +27,26 @@ SHOWN_RUNS: Final = 10
 router = page_router(UI)
 
 
-class PhrasesForm(BaseModel):
-    """The form as it was filled in."""
-
-    phrases: Typed = ""
-    vocabulary: Text = ""
-    context_tags: Text = ""
-    allow_nsfw: bool = False
-
-    def request(self) -> TagsRequest:
-        """The request to submit. Raises ProblemsFound with the lines that cannot be read."""
-        return TagsRequest(
-            phrase_sets=phrase_sets(self.phrases.encode(), file="phrases", of="text", context_tags=self.context_tags),
-            vocabulary=self.vocabulary,
-            allow_nsfw=self.allow_nsfw,
-        )
-
-
 @router.get("/tags")
 async def tags_page(request: Request, ctx: Context, vocabulary: Text = "") -> Response:
     """The form, with a vocabulary chosen, and the newest runs of phrases."""
-    return await _form(request, ctx, PhrasesForm(vocabulary=vocabulary))
+    return await _form(request, ctx, FormData(vocabulary=vocabulary))
 
 
 @router.post("/tags")
-async def find_tags(request: Request, ctx: Context, form: Annotated[PhrasesForm, Form()]) -> Response:
+async def find_tags(request: Request, ctx: Context, form: Sent) -> Response:
     """Submit the phrases and open their candidates; or show what is wrong."""
-    if not form.phrases.strip():
+    phrases, context_tags = (str(form.get(name, "")) for name in ("phrases", "context_tags"))
+    if not phrases.strip():
         return await _form(request, ctx, form, wrong={"phrases": "Write at least one phrase."})
     try:
-        (submitted,) = await submit(ctx.database, form.request(), ctx.run_settings())
+        sets = phrase_sets(phrases.encode(), file="phrases", of="text", context_tags=context_tags)
+        asked = TagsRequest(**given(TagsPolicy, form), phrase_sets=sets)
+        (submitted,) = await submit(ctx.database, asked, ctx.run_settings())
     except ProblemsFound as error:
         return await _form(request, ctx, form, wrong={"phrases": str(error)})
-    except Refused as error:
-        return await _form(request, ctx, form, wrong={"form": str(error)})
+    except (Refused, ValidationError) as error:
+        return await _form(request, ctx, form, wrong=by_field(error))
     return RedirectResponse(f"{UI}/tags/runs/{submitted.run_id}", 303)
 
 
@@ -74,11 +61,12 @@ async def candidates_page(request: Request, ctx: Context, run_id: PathId) -> Res
     return page(request, "candidates.html.j2", run=run, sets=found)
 
 
-async def _form(request: Request, ctx: ApiContext, form: PhrasesForm, *, wrong: Mapping[str, str] = {}) -> Response:
+async def _form(request: Request, ctx: ApiContext, form: FormData, *, wrong: Mapping[str, str] = {}) -> Response:
     async with ctx.database.connection() as connection:
         found = await vocabularies.current(connection)
         runs = await overviews.overviews(connection, kind="tags", limit=SHOWN_RUNS)
-    return page(request, "tags.html.j2", form=form, vocabularies=found, runs=runs, wrong=wrong)
+    fields = fields_of(TagsPolicy)
+    return page(request, "tags.html.j2", form=form, fields=fields, vocabularies=found, runs=runs, wrong=wrong)
 
 
 PAGE_TAGS: Final = 100

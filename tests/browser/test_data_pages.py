@@ -78,7 +78,7 @@ async def test_a_preset_and_a_template_are_changed_without_javascript(visit: Vis
         await page.get_by_label("Title").fill("Brief")
         await page.get_by_label("Text", exact=True).fill("{query}, {words}")
         await page.get_by_role("button", name="Add the version").click()
-        await expect(page.locator("#wrong-text")).to_contain_text("{words} is unknown")
+        await expect(page.locator("#wrong-template_content")).to_contain_text("{words} is unknown")
         await page.get_by_label("Text", exact=True).fill("Ask {n} times: {query}")
         await page.get_by_role("button", name="Add the version").click()
         await expect(page.locator("#version-2")).to_contain_text("Ask {n} times: {query}")

@@ -17,7 +17,7 @@ async def corpus(connection: Connection) -> None:
 
 async def test_a_question_is_asked_and_its_page_opens(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     works = {"title": " A work ", "author": " "}
-    for until, stages in (("answer", 8), ("expansion", 1)):
+    for until, stages in (("", 8), ("expand", 1)):
         shown = await see(client, "/rag/new")
 
         reply = await send(client, shown, "/rag/new", question=" Why is tea dark? ", until=until, **works)
@@ -47,9 +47,10 @@ async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(client: http
         ({"question": "  "}, "The question is blank"),
         ({"question": "x" * 2001}, "has 2001 characters"),
         ({"question": "Why?", "expansion": "paste", "reply": "I <cannot>"}, "cannot be used"),
-        ({"question": "Why?", "corpus": "nowhere"}, "nowhere"),
-        ({"question": "Why?", "preset": "nobody"}, "nobody"),
-        ({"question": "Why?", "preset": "nobody", "expansion": "paste", "reply": "I <cannot>"}, "nobody"),
+        ({"question": "Why?", "corpora": "nowhere"}, "nowhere"),
+        ({"question": "Why?", "year_from": "2001", "year_to": "1999"}, "No year is from 2001 to 1999."),
+        ({"question": "Why?", "config_preset": "nobody"}, "nobody"),
+        ({"question": "Why?", "config_preset": "nobody", "expansion": "paste", "reply": "I <cannot>"}, "nobody"),
     ]:
         shown = await see(client, "/rag/new")
 

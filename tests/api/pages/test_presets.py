@@ -69,6 +69,7 @@ async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(
 
 TAG = TemplateTag.QUERY_EXPANSION
 AT = f"/ui/templates/{TAG}"
+FIELD = "template_content"
 TEXT = "Ask {n} times, in {{braces}}:\n{query}\n"
 
 
@@ -81,13 +82,13 @@ async def test_a_version_starts_from_the_active_one_and_stays_in_its_form_when_i
 ) -> None:
     await ctx.database.once(presets.add_template, TAG, TEXT, title="Shorter")
     for values, field, message in [
-        ({"text": "Ask {n} times: {query} {colour}"}, "text", "{colour} is unknown; there are {query}, {n}"),
-        ({"text": "Ask {n} times."}, "text", "{query} is missing"),
-        ({"text": "{query} {n} {"}, "text", "braces do not pair"),
+        ({FIELD: "Ask {n} times: {query} {colour}"}, FIELD, "{colour} is unknown; there are {query}, {n}"),
+        ({FIELD: "Ask {n} times."}, FIELD, "{query} is missing"),
+        ({FIELD: "{query} {n} {"}, FIELD, "braces do not pair"),
         ({"title": " "}, "title", "at least 1 character"),
-        ({"text": ""}, "text", "at least 1 character"),
+        ({FIELD: ""}, FIELD, "at least 1 character"),
     ]:
-        filled = {"title": "Mine", "text": TEXT} | values
+        filled = {"title": "Mine", FIELD: TEXT} | values
         reply = await send(client, await see(client, AT), AT, **filled)
 
         assert (reply.status_code, message in words(reply), f'id="wrong-{field}"' in reply.text) == (422, True, True)
@@ -95,9 +96,9 @@ async def test_a_version_starts_from_the_active_one_and_stays_in_its_form_when_i
         assert len(await versions(ctx)) == 2
 
     shown = await see(client, AT)
-    assert form(shown, AT)["text"] == default_template(TAG)
+    assert form(shown, AT)[FIELD] == default_template(TAG)
 
-    added = await send(client, shown, AT, title=" Once more ", text=TEXT.replace("\n", "\r\n") + "Be brief.")
+    added = await send(client, shown, AT, title=" Once more ", **{FIELD: TEXT.replace("\n", "\r\n") + "Be brief."})
     assert added.headers["location"] == f"{AT}?notice=added#version-3"
     assert [(one.version, one.title, one.is_active) for one in await versions(ctx)][-1] == (3, "Once more", False)
     assert (await versions(ctx))[-1].template_content == TEXT + "Be brief."

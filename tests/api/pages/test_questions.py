@@ -167,17 +167,17 @@ async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed_an
 ) -> None:
     at = f"/rag/{ready.id}/inspect"
     refused = await send(
-        client, await see(client, at), f"/rag/{ready.id}/expansion", queries="x" * 501, hyde_answer="N"
+        client, await see(client, at), f"/rag/{ready.id}/expansion", expanded_queries="x" * 501, hyde_answer="N"
     )
     assert (refused.status_code, 'id="wrong-expanded_queries"' in refused.text) == (422, True)
     fields = form(refused, f"/rag/{ready.id}/expansion")
-    assert (fields["queries"], fields["hyde_answer"]) == ("x" * 501, "N")
+    assert (fields["expanded_queries"], fields["hyde_answer"]) == ("x" * 501, "N")
     expected = EXPANSION
     assert await expansion(ctx, ready) == expected
     edits: list[tuple[dict[str, str], dict[str, Any], tuple[str, str]]] = [
         ({"intent": "Buy a teapot"}, {"intent": "Buy a teapot"}, ("needs_retrieval", "embed")),
         (
-            {"queries": "one\r\n\r\n two \r\nthree"},
+            {"expanded_queries": "one\r\n\r\n two \r\nthree"},
             {"queries": ("one", "two", "three")},
             ("needs_embeddings", "expand"),
         ),
