@@ -14,6 +14,7 @@ from api.security.csrf import csrf_field
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import LEAST
 from services import listings
+from services.questions.steps import can_run_all, next_step
 from stages.corpora.cut import headings_in_words, lines_in_words
 from stages.reports import words
 from stages.reports.tables import UI
@@ -84,6 +85,8 @@ _templates.env.globals |= {
     "UI": UI,
     "csrf_field": csrf_field,
     "navigation": navigation,
+    "next_step": next_step,
+    "can_run_all": can_run_all,
     "least": LEAST,
     "lines_in_words": lines_in_words,
     "phq8": list(PHQ8Item),

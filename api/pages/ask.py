@@ -11,7 +11,6 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Sent, by_field, fields_of, filled, form_key, given, page_router
-from api.pages.questions import shown_question
 from api.parameters import PathId
 from api.rendering import page
 from api.security.authentication import CurrentPrincipal
@@ -187,7 +186,7 @@ def _page(request: Request, shown: Shown, *, order: Sequence[int] | None = None,
         request,
         "inspect.html.j2",
         notices=NOTICES,
-        **shown_question(view),
+        view=view,
         context_hash=context_hash,
         titles=titles,
         passages=[(place, groups[place - 1]) for place in order or range(1, len(groups) + 1)],

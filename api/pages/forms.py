@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from functools import cache
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
@@ -13,13 +13,10 @@ from api.security.authentication import Principal
 from api.security.csrf import csrf
 from schemas.errors import Refused
 from schemas.settings.base import field_schemas
-from schemas.statuses import JobStatus, QueryStatus
+from schemas.statuses import JobStatus
 from schemas.values.base import first_problem
-from services.questions.steps import Step
 from services.runs import Action
 from store.access import RequestKey
-from store.questions.queries import StoredQuery
-from store.runs.jobs import JobProgress
 
 Part = Annotated[int, Query(ge=1, le=1_000_000)]
 """Which page of a list is shown."""
@@ -102,25 +99,6 @@ def assigned(text: str) -> dict[str, str]:
         if name:
             values[name] = value
     return values
-
-
-_CONTINUE: Final = {JobStatus.FAILED: Action.RETRY, JobStatus.POISONED: Action.RETRY, JobStatus.PAUSED: Action.RESUME}
-_STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
-
-
-def next_step(line: StoredQuery, progress: JobProgress) -> Step | Action | None:
-    """The next step to run; None while the job is unfinished, and when only the answer is left."""
-    if line.job_status.is_open or line.job_status in _CONTINUE:
-        return _CONTINUE.get(line.job_status)
-    if line.status is QueryStatus.NEEDS_EMBEDDINGS:
-        return Step.EMBED if progress.is_done("expand") else Step.EXPAND
-    return _STEPS.get(line.status)
-
-
-def can_run_all(line: StoredQuery) -> bool:
-    """Whether all remaining stages can be run at once."""
-    is_free = not line.job_status.is_open and line.job_status is not JobStatus.PAUSED
-    return is_free and line.status is not QueryStatus.READY
 
 
 #: The states of jobs that an action applies to.

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.answers import shown_answer
-from api.pages.forms import Typed, assigned, can_run_all, form_key, next_step, page_router
+from api.pages.forms import Typed, assigned, form_key, page_router
 from api.parameters import PathId
 from api.rendering import page
 from api.security.authentication import CurrentPrincipal
@@ -26,7 +26,7 @@ from stages.reports.words import basis_in_words
 from stages.texts.characters import text_size
 from store.corpora import corpora
 from store.questions import presets, queries, query_runs
-from store.questions.query_runs import QueryView, query_view
+from store.questions.query_runs import query_view
 from store.runs import answer_pieces, jobs, runs
 
 PAGE_ROWS: Final = 25
@@ -68,14 +68,10 @@ async def list_page(
         counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     numbers = {one: sum(counted.get(needed, 0) for needed in _statuses(one)) for one in _LABELS}
-    rows = [
-        (line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
-        for line in lines[:PAGE_ROWS]
-    ]
     return page(
         request,
         "questions.html.j2",
-        rows=rows,
+        rows=[(line, progress[line.job_id]) for line in lines[:PAGE_ROWS]],
         filters=[(one, _LABELS[one], number) for one, number in numbers.items()],
         shown=status,
         before=before,
@@ -158,12 +154,6 @@ async def run_with_values(
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 
-def shown_question(view: QueryView) -> dict[str, Any]:
-    """A question, and what can be done with it, as templates name it."""
-    can = {"next": next_step(view, view.progress), "can_run_all": can_run_all(view)}
-    return {"view": view, "line": view, "progress": view.progress, **can}
-
-
 async def _page(
     request: Request,
     ctx: ApiContext,
@@ -196,7 +186,7 @@ async def _page(
     return page(
         request,
         "question.html.j2",
-        **shown_question(view),
+        view=view,
         newest=newest,
         prompt=prompt,
         size=None if prompt is None else text_size(prompt.prompt),
@@ -244,7 +234,7 @@ async def delete(query_id: PathId, ctx: Context) -> Response:
 async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
     view = await ctx.database.once(query_view, query_id)
-    return page(request, "results.html.j2", line=view, view=view)
+    return page(request, "results.html.j2", view=view)
 
 
 @router.get("/rag/{query_id:int}/results/{result_id:int}")
@@ -254,7 +244,7 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
         view = await query_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
         shown = await shown_answer(connection, view.job_id, result)
-    return page(request, "result.html.j2", line=view, view=view, answer=shown, result=result)
+    return page(request, "result.html.j2", view=view, answer=shown)
 
 
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete")

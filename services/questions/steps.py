@@ -12,14 +12,15 @@ from schemas.chains import readers_of, stages_of
 from schemas.errors import Refused
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import thaw
-from schemas.statuses import JobStatus, Priority, StageStatus
+from schemas.statuses import JobStatus, Priority, QueryStatus, StageStatus
 from schemas.values.queries import Expansion, Origin
+from services.runs import Action
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, jobs, overviews, runs
 from store.runs.chain import content_hash
-from store.runs.jobs import Job
+from store.runs.jobs import Job, JobProgress
 from store.runs.runs import NewJob, NewRun
 
 # What a run was submitted with is frozen, so that every stored output can be explained. A query that continues with
@@ -138,6 +139,25 @@ STAGES: Final = {
     Step.CONSOLIDATE: ("consolidate", "consolidate"),
     Step.ANSWER: ("augment", "generate"),
 }
+
+
+_CONTINUE: Final = {JobStatus.FAILED: Action.RETRY, JobStatus.POISONED: Action.RETRY, JobStatus.PAUSED: Action.RESUME}
+_NEXT: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
+
+
+def next_step(line: StoredQuery, progress: JobProgress) -> Step | Action | None:
+    """The next step to run; None while the job is unfinished, and when only the answer is left."""
+    if line.job_status.is_open or line.job_status in _CONTINUE:
+        return _CONTINUE.get(line.job_status)
+    if line.status is QueryStatus.NEEDS_EMBEDDINGS:
+        return Step.EMBED if progress.is_done("expand") else Step.EXPAND
+    return _NEXT.get(line.status)
+
+
+def can_run_all(line: StoredQuery) -> bool:
+    """Whether all remaining stages can be run at once."""
+    is_free = not line.job_status.is_open and line.job_status is not JobStatus.PAUSED
+    return is_free and line.status is not QueryStatus.READY
 
 
 async def run_stages(
