@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Coroutine
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Header, Path, Query, Request, Response
@@ -152,3 +153,12 @@ async def request_key(
 
 
 Keyed = Annotated[RequestKey | None, Depends(request_key)]
+
+
+def base_name(name: str) -> str:
+    """The name of a file without its folders, of either kind of system.
+
+    >>> base_name("C:\\\\works\\\\tea.md"), base_name("works/tea.md")
+    ('tea.md', 'tea.md')
+    """
+    return PurePosixPath(name.replace("\\", "/")).name

@@ -11,7 +11,7 @@ from api.context import ApiContext, Context
 from api.pages.forms import Part, Sent, by_field, fields_of, given, page_router
 from api.parameters import PathId, SearchWords
 from api.rendering import page
-from api.work_uploads import MAX_FILES, import_uploaded
+from api.rest.corpora import MAX_FILES, import_uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import language_words
 from schemas.values.base import Text

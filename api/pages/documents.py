@@ -13,10 +13,9 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Part, Typed, page_router
-from api.parameters import PathId
+from api.parameters import PathId, base_name
 from api.rendering import page
 from api.security.headers import CONTENT_SECURITY_POLICY
-from api.work_uploads import base_name
 from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
 from schemas.values.documents import Bibliography, CorpusChunk, DecidedBy, RepairAction, SelectionAction, WorkHeading

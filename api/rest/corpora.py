@@ -1,24 +1,29 @@
 """Corpora: the collections of works that questions search; their works, and the documents that these are made from."""
 
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
+from starlette import datastructures
 
-from api.context import Context
-from api.parameters import Body, PathId, StrictRoute, with_example
-from api.work_uploads import MAX_FILES, import_uploaded
+from api.context import ApiContext, Context
+from api.parameters import Body, PathId, StrictRoute, base_name, with_example
 from schemas.values.base import MAX_ID, Listed, Text
 from schemas.values.documents import CorpusChunk, CorpusView, DocumentView
 from schemas.values.requests import ChunksWanted, ImportRequest
 from services import documents
-from services.corpora import delete_corpus
+from services.corpora import delete_corpus, values_for_import
 from services.corpora import remove_works as delete_works
 from services.documents import document_view
-from services.imports import Imported
+from services.imports import Imported, WorkFile
+from services.imports import import_files as import_works
 from stages.documents.outline import MOST_CHARS
 from store.corpora import corpora, works
+
+#: Files of one import; more take further imports.
+MAX_FILES: Final = 200
 
 
 class ImportForm(ImportRequest):
@@ -28,6 +33,31 @@ class ImportForm(ImportRequest):
 
     files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
     """The name of each identifies its work: another text of this name replaces it."""
+
+
+def relative_name(name: str) -> str:
+    """The name by which a file identifies its work: with the folders that were sent, and without those of a machine.
+
+    >>> relative_name("teas\\\\green\\\\tea.md"), relative_name("/home/me/tea.md"), relative_name("../teas/tea.md")
+    ('teas/green/tea.md', 'tea.md', 'teas/tea.md')
+    """
+    path = name.replace("\\", "/")
+    if path.startswith("/") or path[1:3] == ":/":
+        return base_name(path)
+    return "/".join(part for part in path.split("/") if part not in ("", ".", ".."))
+
+
+async def import_uploaded(
+    ctx: ApiContext, request: ImportRequest, files: Sequence[datastructures.UploadFile], *, is_whole: bool
+) -> Imported:
+    """Import files of a form with the settings of this machine, and the embedder of the corpus where there is one.
+
+    `is_whole` and errors are those of `import_files`.
+    """
+    names = [relative_name(file.filename or "") for file in files]
+    read = [WorkFile(name, await file.read(), name) for name, file in zip(names, files, strict=True)]
+    settings = ctx.run_settings(values=await ctx.database.once(values_for_import, request.corpus))
+    return await import_works(ctx.database, request, read, settings, is_whole=is_whole)
 
 
 #: Works of one removal.

@@ -9,10 +9,9 @@ from pydantic import Field, StringConstraints, computed_field
 from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
-from api.parameters import Body, PathId, Reply, StrictRoute
+from api.parameters import Body, PathId, Reply, StrictRoute, base_name
 from api.rest.health import Check, are_ok, check_parts
 from api.security.authentication import OptionalPrincipal
-from api.work_uploads import base_name
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import VectorStatus

@@ -7,9 +7,8 @@ from fastapi import APIRouter, File, Path, Query, Response, UploadFile
 from pydantic import ConfigDict, Field
 
 from api.context import Context
-from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, announce, with_example
+from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, announce, base_name, with_example
 from api.rest.submissions import SUBMITTED, Submission, submit_body
-from api.work_uploads import base_name
 from schemas.errors import run_missing
 from schemas.statuses import JobStatus
 from schemas.values.base import Listed, Text

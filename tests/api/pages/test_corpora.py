@@ -2,7 +2,7 @@
 
 import httpx
 
-from api.work_uploads import MAX_FILES
+from api.rest.corpora import MAX_FILES
 from store.corpora import corpora
 from store.database import Connection
 from tests.api.pages.html import HTML, form, see, send, words
