@@ -20,6 +20,36 @@ _FENCE: Final = re.compile(r"```(?:json)?", re.IGNORECASE)
 _OPENING_FENCES: Final = re.compile(r"(?:```(?:json)?\s*)+", re.IGNORECASE)
 
 
+class RepairStep(StrEnum):
+    """A repair that a reply needed, under its name in telemetry."""
+
+    FIXUPS = "json_fixups_applied"
+    """Zero-width characters were removed, or the corrections of `tolerant_fixups` changed the text."""
+    PYTHON_LITERAL = "json_python_literal_fallback"
+    """The corrected text was parsed as Python instead of JSON."""
+    JSON_REPAIR = "json_repair_fallback"
+    """The json-repair library parsed the text."""
+    NEAR_KEYS = "near_keys_matched"
+    """Keys such as `sleep` or `PHQ-8 Sleep` were taken for the key of their item."""
+    UNKNOWN_KEYS = "unknown_keys_dropped"
+    """Keys that belong to no item were left out."""
+    SEVERAL_ANSWERS = "several_answers"
+    """Of several answers that differ, the last was taken."""
+
+
+Found = TypeVar("Found")
+
+
+class ParsedReply(NamedTuple, Generic[Found]):
+    """What a reply gives, and the repairs that parsing needed, in order; none if strict parsing succeeded."""
+
+    value: Found
+    repairs: tuple[RepairStep, ...]
+
+
+ReplyObject = ParsedReply[dict[str, Any]]
+
+
 def unwrap(reply: str) -> str:
     """The part of a reply that should be JSON. The text between the last pair of answer tags if there is one; of that
     the fenced block if there is one; unclosed fences are removed.
@@ -117,9 +147,9 @@ class _RepeatedName(Exception):
     """A name occurs twice in one object, with different values: either would be a guess."""
 
 
-def _reply_object(text: str) -> tuple[dict[str, Any], bool]:
-    """The JSON object in `text`, and whether zero-width characters were removed from any of its names. Raises
-    ValueError as `strict_object` does, and _RepeatedName."""
+def _strict(text: str, *repairs: RepairStep) -> ReplyObject:
+    """The JSON object in `text` after these repairs, to which the removal of zero-width characters from its names is
+    added. Raises ValueError as `strict_object` does, and _RepeatedName."""
     had_zero_width_names = False
 
     def members(pairs: _Pairs) -> dict[str, Any]:
@@ -133,7 +163,8 @@ def _reply_object(text: str) -> tuple[dict[str, Any], bool]:
         return found
 
     value = strict_object(text, members=members)
-    return value, had_zero_width_names
+    is_new = had_zero_width_names and RepairStep.FIXUPS not in repairs
+    return ParsedReply(value, (RepairStep.FIXUPS, *repairs) if is_new else repairs)
 
 
 # A quote closes a string when the next text after white space is one of `, } ] :`, the end of the text, or
@@ -273,7 +304,7 @@ def python_literal_object(text: str) -> dict[str, Any] | None:
         tree = ast.parse(_TOKEN.sub(_as_python, text).lstrip(" \t"), mode="eval")
         literal = ast.literal_eval(tree)
         _refuse_repeated_names(tree)
-        return _reply_object(json.dumps(literal, allow_nan=False))[0]
+        return _strict(json.dumps(literal, allow_nan=False)).value
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
 
@@ -302,36 +333,6 @@ _REPAIRABLE_CHARS: Final = 16_000
 _REPAIR_SECONDS: Final = 10.0
 _JSON_REPAIR: Final = (sys.executable, "-I", "-m", "json_repair", "--skip-json-loads", "--ensure_ascii")
 """In a process of its own: its time grows with the square of the length of some texts, 6 s for 16,000 characters."""
-
-
-class RepairStep(StrEnum):
-    """A repair that a reply needed, under its name in telemetry."""
-
-    FIXUPS = "json_fixups_applied"
-    """Zero-width characters were removed, or the corrections of `tolerant_fixups` changed the text."""
-    PYTHON_LITERAL = "json_python_literal_fallback"
-    """The corrected text was parsed as Python instead of JSON."""
-    JSON_REPAIR = "json_repair_fallback"
-    """The json-repair library parsed the text."""
-    NEAR_KEYS = "near_keys_matched"
-    """Keys such as `sleep` or `PHQ-8 Sleep` were taken for the key of their item."""
-    UNKNOWN_KEYS = "unknown_keys_dropped"
-    """Keys that belong to no item were left out."""
-    SEVERAL_ANSWERS = "several_answers"
-    """Of several answers that differ, the last was taken."""
-
-
-Found = TypeVar("Found")
-
-
-class ParsedReply(NamedTuple, Generic[Found]):
-    """What a reply gives, and the repairs that parsing needed, in order; none if strict parsing succeeded."""
-
-    value: Found
-    repairs: tuple[RepairStep, ...]
-
-
-ReplyObject = ParsedReply[dict[str, Any]]
 
 
 def parse_reply(raw: str) -> ReplyObject:
@@ -372,13 +373,6 @@ def _parsed(raw: str) -> ReplyObject:
     if (found := _repaired_or_none(visible, *seen)) is not None:
         return found
     raise LLMResponseParseError(raw, first_error)
-
-
-def _strict(text: str, *repairs: RepairStep) -> ReplyObject:
-    value, had_zero_width_names = _reply_object(text)
-    if had_zero_width_names and RepairStep.FIXUPS not in repairs:
-        repairs = (RepairStep.FIXUPS, *repairs)
-    return ParsedReply(value, repairs)
 
 
 def _strict_or_none(text: str, *repairs: RepairStep) -> ReplyObject | None:
