@@ -25,7 +25,6 @@ from stages.participants.chunking import PROMPT_HASH, chunk_transcript, score_ch
 from stages.participants.embed import embed_evidence
 from stages.participants.extract import extract_by_similarity, extract_evidence, given_evidence, passages_of
 from stages.participants.rerank import (
-    RETRIEVED_REFERENCE,
     rank_references,
     rerank_by_cross_encoder,
     retrieved_reference_events,
@@ -145,7 +144,7 @@ async def run_validate(work: Work) -> ValidatedReferences:
         )
     if settings.embedding.enable_retrieval_audit:
         for event in retrieved_reference_events(validated):
-            audit_log.info(RETRIEVED_REFERENCE, run_id=work.claim.run_id, job_id=work.claim.job_id, **event)
+            audit_log.info("retrieved_reference", run_id=work.claim.run_id, job_id=work.claim.job_id, **event)
     return validated
 
 

@@ -137,14 +137,8 @@ async def rerank_by_cross_encoder(
     )
 
 
-RETRIEVED_REFERENCE = "retrieved_reference"
-"""The name of the event."""
-
-AuditFields = dict[str, str | int | float | None]
-
-
-def retrieved_reference_events(validated: ValidatedReferences) -> list[AuditFields]:
-    """The fields of one event per kept reference, by item in the questionnaire's order, then by rank from 1."""
+def retrieved_reference_events(validated: ValidatedReferences) -> list[dict[str, str | int | float | None]]:
+    """The fields of one audit event per kept reference, by item in the questionnaire's order, then by rank from 1."""
     return [
         {
             "item": item.value,
