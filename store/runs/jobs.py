@@ -191,18 +191,18 @@ async def bulk(connection: Connection, run_id: int) -> AsyncIterator[None]:
 # meanwhile is left as it is.
 
 # Everything is chosen by key: the table of stages has millions of rows.
-RETRY = """
-WITH again AS (
-    UPDATE job SET status = 'waiting', finished_at = NULL
+CONTINUE = """
+WITH continued AS (
+    UPDATE job SET status = 'waiting', note = NULL, finished_at = NULL
     WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[])
     RETURNING id
-), ready AS (
+), due AS (
     UPDATE stage_run AS s
-    SET status = 'ready', interruptions = 0, retries = 0, enq_n = 0, not_before = NULL, finished_at = NULL,
-        enq_at = now()
-    FROM again WHERE s.job_id = again.id AND s.status = 'failed'
+    SET status = 'ready', enq_at = now(), enq_n = 0, interruptions = 0, retries = 0,
+        not_before = CASE s.status WHEN 'ready' THEN s.not_before END
+    FROM continued WHERE s.job_id = continued.id AND s.status IN ('failed', 'ready')
 )
-SELECT id FROM again
+SELECT id FROM continued
 """
 
 # Two reapers choose the same job, and the second finds its stage no longer done.
@@ -226,18 +226,6 @@ WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[])
 RETURNING id
 """
 
-RESUME = """
-WITH resumed AS (
-    UPDATE job SET status = 'waiting', note = NULL
-    WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[])
-    RETURNING id
-), sent AS (
-    UPDATE stage_run AS s SET enq_at = now(), enq_n = 0
-    FROM resumed WHERE s.job_id = resumed.id AND s.status = 'ready'
-)
-SELECT id FROM resumed
-"""
-
 # Locked, so that nobody deletes the run meanwhile; those that somebody else changes are seen the next time.
 ENDED_WAITS = """
 SELECT w.id AS run_id, w.after_id,
@@ -256,7 +244,7 @@ _OPEN: Final = (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
 async def retry(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Make the failed stages of failed and poisoned jobs ready again; earlier outputs stay. Returns those jobs."""
-    return await _change(connection, RETRY, Target(run_id, job_id), _ENDED_BADLY)
+    return await _change(connection, CONTINUE, Target(run_id, job_id), _ENDED_BADLY)
 
 
 async def hold(
@@ -269,7 +257,7 @@ async def hold(
 
 async def resume(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Resume paused jobs. Returns those jobs."""
-    return await _change(connection, RESUME, Target(run_id, job_id), (JobStatus.PAUSED,))
+    return await _change(connection, CONTINUE, Target(run_id, job_id), (JobStatus.PAUSED,))
 
 
 async def repeat(connection: Connection, job_ids: Sequence[int], last_stage: str) -> list[int]:
