@@ -20,6 +20,7 @@ from kombu import Message
 from kombu.transport import redis as kombu_redis
 
 from schemas.chains import INDEXING, STAGES
+from schemas.statuses import Priority
 
 #: Work that somebody waits for.
 FIRST: Final = 0
@@ -31,9 +32,11 @@ PRIORITIES: Final = (FIRST, NORMAL, BACKGROUND)
 """Lower comes first, as in the Redis transport of Celery, which has a list per queue and priority."""
 
 
-def priority_of(kind: str) -> int:
-    """That of the jobs of a kind in the passes of a model."""
-    return BACKGROUND if kind in INDEXING else FIRST
+def priority_of(kind: str, priority: Priority = Priority.INTERACTIVE) -> int:
+    """That of the jobs of a kind in a run of a priority; in the passes of a model only the kind counts."""
+    if kind in INDEXING:
+        return BACKGROUND
+    return FIRST if priority is Priority.INTERACTIVE else NORMAL
 
 
 # Celery's consumer would end at some messages, and keep others in memory until a far day.

@@ -17,7 +17,6 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
@@ -25,15 +24,13 @@ import asyncpg
 import structlog
 from celery import Celery
 
-from schemas.chains import INDEXING
-from schemas.statuses import Priority
 from store.database import DATABASE_ERRORS, Connection, Database, asyncpg_url
 from store.references import index_runs, references
 from store.runs import backlog, jobs, notifications, runs, stages, workers
 from store.runs.backlog import CHANNEL, Flow, FlowKind, Unclaimed
-from store.runs.jobs import PendingChain, pending_chains
+from store.runs.jobs import pending_chains
 from workers.app import BROKER_ERRORS
-from workers.broker import BACKGROUND, FIRST, NORMAL
+from workers.broker import NORMAL, priority_of
 from workers.runner import LONGEST_RETRY_SECONDS
 from workers.turns import Depths, QueueDepths, Turns, WaitingFlow, room, send, windows
 
@@ -169,19 +166,6 @@ class BrokerLostError(Exception):
     """The broker cannot be reached from here; a worker that can reach it shall dispatch."""
 
 
-@dataclass
-class _Queued:
-    """What was read of a flow."""
-
-    of: FlowKind
-    chains: dict[int, PendingChain] = field(default_factory=dict)
-    """By job, the oldest first."""
-    last: int = 0
-    """The newest job that was read."""
-    is_read: bool = False
-    """There is no more to read."""
-
-
 class Dispatcher:
     """Dispatches whenever this process is elected."""
 
@@ -235,7 +219,7 @@ class Dispatcher:
                 self._take_in(await backlog.flows(connection))
                 self._set_aside.clear()
                 for queue, of, jobs in await backlog.set_aside(connection):
-                    self._set_aside[queue, _usual_priority(of)] += jobs
+                    self._set_aside[queue, priority_of(of.kind, of.priority)] += jobs
             sent = await self._fill(connection, depths)
             wait_s = _SOONEST_S if sent else min(2 * wait_s, _LATEST_S if self._queued else _IDLE_S)
             if not (sent or is_sweep or is_noticed):
@@ -253,7 +237,7 @@ class Dispatcher:
             raise BrokerLostError from error
 
     def _forget(self) -> None:
-        self._queued: dict[Flow, _Queued] = {}
+        self._queued: dict[Flow, WaitingFlow] = {}
         self._turns: Turns[Flow] = Turns()
         self._windows = windows([])
         self._set_aside: Counter[tuple[str, int]] = Counter()
@@ -270,8 +254,8 @@ class Dispatcher:
         kept, self._queued = self._queued, {}
         for flow, of in flows.items():
             queued = kept.get(flow)
-            if queued is None or (queued.is_read and not queued.chains):
-                queued = _Queued(of)
+            if queued is None or (queued.is_read and not queued.jobs):
+                queued = WaitingFlow(of)
             queued.of = of
             self._queued[flow] = queued
 
@@ -281,25 +265,15 @@ class Dispatcher:
         if not self._queued or max(left.values()) <= 0:
             return 0
         await self._read_ahead(connection)
-        chosen = self._turns.choose(
-            {
-                flow: WaitingFlow(
-                    queued.of.priority,
-                    queued.of.kind in INDEXING,
-                    {job_id: chain.queues for job_id, chain in queued.chains.items()},
-                )
-                for flow, queued in self._queued.items()
-            },
-            left,
-            is_held=any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL),
-        )
+        is_held = any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL)
+        chosen = self._turns.choose(self._queued, left, is_held=is_held)
         if not chosen:
             return 0
         # What cannot be marked has changed, or is changing now, and is read again when it is notified.
         chains = {
-            job_id: queued.chains.pop(job_id)
+            job_id: queued.jobs.pop(job_id)
             for queued in self._queued.values()
-            for job_id in queued.chains.keys() & chosen
+            for job_id in queued.jobs.keys() & chosen
         }
         marked = await backlog.mark_sent(connection, dict.fromkeys(chosen))
         due = [chains[job_id] for job_id in chosen if job_id in marked]
@@ -315,7 +289,7 @@ class Dispatcher:
         lacking = {
             flow: queued
             for flow, queued in self._queued.items()
-            if not queued.is_read and len(queued.chains) <= wanted // 2
+            if not queued.is_read and len(queued.jobs) <= wanted // 2
         }
         chosen = sorted(lacking, key=lambda flow: -lacking[flow].of.priority.weight)[:_FLOWS_AT_ONCE]
         if not chosen:
@@ -337,13 +311,6 @@ class Dispatcher:
                 elif chain.not_before is not None:
                     aside[job_id] = chain.not_before
                 else:
-                    queued.chains[job_id] = chain
+                    queued.jobs[job_id] = chain
         if aside:
             await backlog.mark_sent(connection, aside)
-
-
-def _usual_priority(of: FlowKind) -> int:
-    """That of the messages of a flow, unless it is ahead of others already."""
-    if of.kind in INDEXING:
-        return BACKGROUND
-    return FIRST if of.priority is Priority.INTERACTIVE else NORMAL

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import redis
 from celery import Celery, chain
@@ -21,9 +21,10 @@ from kombu.exceptions import OperationalError
 
 from schemas.chains import INDEXING, QUEUES
 from schemas.statuses import Priority
+from store.runs.backlog import FlowKind
 from store.runs.jobs import PendingChain
 from workers.app import BROKER_ERRORS, KEY_PREFIX
-from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES, list_of
+from workers.broker import FIRST, NORMAL, PRIORITIES, list_of, priority_of
 
 Key = TypeVar("Key")
 
@@ -38,13 +39,21 @@ _AHEAD_AGAIN: Final = Priority.INTERACTIVE.weight // Priority.NORMAL.weight
 _MOST_OWED: Final = 16
 
 
-class WaitingFlow(NamedTuple):
-    """A flow and its oldest jobs."""
+@dataclass
+class WaitingFlow:
+    """A flow, and what was read of it."""
 
-    priority: Priority
-    is_background: bool
-    jobs: Mapping[int, tuple[str, ...]]
-    """The oldest first, each with the queues that its stages lead through, the next first."""
+    of: FlowKind
+    jobs: dict[int, PendingChain] = field(default_factory=dict)
+    """The oldest first."""
+    last: int = 0
+    """The newest job that was read."""
+    is_read: bool = False
+    """There is no more to read."""
+
+    @property
+    def is_background(self) -> bool:
+        return self.of.kind in INDEXING
 
 
 @dataclass
@@ -75,12 +84,12 @@ class Turns(Generic[Key]):
         `is_held` when messages wait in the broker that are not interactive.
         """
         others = [flow for flow in waiting.values() if flow.jobs and not flow.is_background]
-        self.is_contested = is_held or any(flow.priority is not Priority.INTERACTIVE for flow in others)
+        self.is_contested = is_held or any(flow.of.priority is not Priority.INTERACTIVE for flow in others)
         self.ahead = self.ahead if self.is_contested else 0
         starting: dict[tuple[str, bool], dict[Key, list[int]]] = {}
         for key, flow in waiting.items():
-            for job_id, queues in flow.jobs.items():
-                starting.setdefault((queues[0], flow.is_background), {}).setdefault(key, []).append(job_id)
+            for job_id, due in flow.jobs.items():
+                starting.setdefault((due.queues[0], flow.is_background), {}).setdefault(key, []).append(job_id)
         left = dict(room)
         chosen: dict[int, int] = {}
         for place, jobs in starting.items():
@@ -104,25 +113,24 @@ class Turns(Generic[Key]):
         while turns:
             turn, place, key, at = heapq.heappop(turns)
             flow, job_id = waiting[key], jobs[key][at]
-            queues, priority = flow.jobs[job_id], self._priority(flow)
+            queues, priority = flow.jobs[job_id].queues, self._priority(flow)
             if all(left.get((queue, priority), 0) > 0 for queue in queues):
                 chosen[job_id] = priority
                 for queue in queues:
                     left[queue, priority] -= 1
                 lane.turn = turn
-                turn = lane.passes[key] = turn + 1 / flow.priority.weight
+                turn = lane.passes[key] = turn + 1 / flow.of.priority.weight
                 if priority == FIRST:
                     self.ahead += self.is_contested
-                elif flow.priority is not Priority.INTERACTIVE and not flow.is_background:
+                elif flow.of.priority is not Priority.INTERACTIVE and not flow.is_background:
                     self.ahead = max(0, self.ahead - _AHEAD_AGAIN)
             if at + 1 < len(jobs[key]):
                 heapq.heappush(turns, (turn, place, key, at + 1))
         return chosen
 
     def _priority(self, flow: WaitingFlow) -> int:
-        if flow.is_background:
-            return BACKGROUND
-        return FIRST if flow.priority is Priority.INTERACTIVE and self.ahead < MOST_AHEAD else NORMAL
+        usual = priority_of(flow.of.kind, flow.of.priority)
+        return NORMAL if usual == FIRST and self.ahead >= MOST_AHEAD else usual
 
 
 _TIMEOUT_S = 2.0
@@ -206,7 +214,7 @@ def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int]
     try:
         with app.producer_or_acquire() as producer:
             for pending in due:
-                usual = BACKGROUND if pending.kind in INDEXING else NORMAL
+                usual = priority_of(pending.kind, Priority.NORMAL)
                 messages = _chain(app, pending, priorities.get(pending.job_id, usual))
                 messages.apply_async(producer=producer, root_id=f"r{pending.run_id}")
                 sent += 1

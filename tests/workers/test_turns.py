@@ -1,11 +1,14 @@
 """Who is next: fair turns, the oldest first, no more than there is room for, and nobody is left out."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import Priority
+from store.runs.backlog import FlowKind
+from store.runs.jobs import PendingChain, PendingStage
 from workers.broker import BACKGROUND, FIRST, NORMAL, PRIORITIES
 from workers.turns import MOST_AHEAD, Turns, WaitingFlow
 
@@ -20,9 +23,16 @@ flows = st.lists(
 rooms = st.fixed_dictionaries({(stage, priority): st.integers(-2, 8) for stage in STAGES for priority in PRIORITIES})
 
 
+def flow_of(priority: Priority, jobs: Mapping[int, tuple[str, ...]], kind: str = "query") -> WaitingFlow:
+    """A flow, and the queues that its jobs lead through."""
+    due = {job_id: [PendingStage(queue, 1, queue) for queue in queues] for job_id, queues in jobs.items()}
+    chains = {at: PendingChain(job_id=at, run_id=1, kind=kind, subject="", stages=of) for at, of in due.items()}
+    return WaitingFlow(FlowKind(kind, priority), chains)
+
+
 def endless(priority: Priority, start: int, taken: int, count: int = 64) -> WaitingFlow:
     """The oldest jobs of a flow that never ends, of which some were taken."""
-    return WaitingFlow(priority, False, {start + taken + at: STAGES for at in range(count)})
+    return flow_of(priority, {start + taken + at: STAGES for at in range(count)})
 
 
 def open_room(count: int) -> dict[tuple[str, int], int]:
@@ -37,8 +47,8 @@ def test_no_queue_gets_more_than_it_has_room_for_nothing_stays_behind_and_the_ol
     waiting: dict[int, WaitingFlow] = {}
     for place, (priority, is_background, chains) in enumerate(drawn):
         due = {100 * place + at: chain for at, chain in enumerate(chains)}
-        waiting[place] = WaitingFlow(priority, is_background, due)
-    stages = {job_id: queues for flow in waiting.values() for job_id, queues in flow.jobs.items()}
+        waiting[place] = flow_of(priority, due, "index" if is_background else "query")
+    stages = {job_id: chain.queues for flow in waiting.values() for job_id, chain in flow.jobs.items()}
 
     chosen = Turns[int]().choose(waiting, room)
 
@@ -49,11 +59,11 @@ def test_no_queue_gets_more_than_it_has_room_for_nothing_stays_behind_and_the_ol
             assert left[stage, sent_with] >= 0
     turn = {job_id: at for at, job_id in enumerate(chosen)}
     for flow in waiting.values():
-        usual = BACKGROUND if flow.is_background else FIRST if flow.priority is Priority.INTERACTIVE else NORMAL
-        for job_id, queues in flow.jobs.items():
-            assert job_id in turn or min(left[stage, usual] for stage in queues) <= 0
+        usual = BACKGROUND if flow.is_background else FIRST if flow.of.priority is Priority.INTERACTIVE else NORMAL
+        for job_id in flow.jobs:
+            assert job_id in turn or min(left[stage, usual] for stage in stages[job_id]) <= 0
         for chain in CHAINS:
-            places = [turn.get(job_id, len(turn)) for job_id, queues in flow.jobs.items() if queues == chain]
+            places = [turn.get(job_id, len(turn)) for job_id in flow.jobs if stages[job_id] == chain]
             assert places == sorted(places)
 
 
@@ -98,14 +108,14 @@ def test_a_bulk_run_gets_a_share_whatever_else_waits(others: list[Priority], siz
 def test_interactive_work_goes_ahead_of_everything_and_not_for_ever() -> None:
     turns: Turns[str] = Turns()
     room = open_room(1000)
-    questions = WaitingFlow(Priority.INTERACTIVE, False, dict.fromkeys(range(MOST_AHEAD + 5), STAGES))
-    batch = WaitingFlow(Priority.NORMAL, False, {})
+    questions = flow_of(Priority.INTERACTIVE, dict.fromkeys(range(MOST_AHEAD + 5), STAGES))
+    batch = flow_of(Priority.NORMAL, {})
 
     sent = turns.choose({"questions": questions, "batch": batch}, room, is_held=True)
 
     assert [*sent.values()] == [FIRST] * MOST_AHEAD + [NORMAL] * 5
     # Each job of the others lets more of them pass, and so does a moment without others.
-    one = WaitingFlow(Priority.NORMAL, False, {500: STAGES})
+    one = flow_of(Priority.NORMAL, {500: STAGES})
     turns.choose({"batch": one}, room, is_held=True)
     again = turns.choose({"questions": questions}, room, is_held=True)
     assert 0 < [*again.values()].count(FIRST) < MOST_AHEAD
