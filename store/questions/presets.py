@@ -35,15 +35,8 @@ ON CONFLICT (lower(preset_name)) DO NOTHING
 RETURNING {COLUMNS}
 """
 
-UPDATE = f"""
-UPDATE rag_config SET config = $2, description = $3, is_default = is_default OR $4, updated_at = now() WHERE id = $1
-RETURNING {COLUMNS}
-"""
-
 # Changes of presets take turns; readers are not blocked.
 ALONE = "LOCK TABLE rag_config IN SHARE ROW EXCLUSIVE MODE"
-
-NO_OTHER_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default AND id <> $1"
 
 
 class StoredPreset(Value):
@@ -107,11 +100,14 @@ async def change(
     async with connection.transaction():
         await connection.execute(ALONE)
         stored = _stored(await _row(connection, name))
-        changed = stored.preset.changed(values, origin="request")
-        if is_default:
-            await connection.execute(NO_OTHER_DEFAULT, stored.id)
-        words = stored.description if description is None else description
-        return _stored(await connection.fetchrow(UPDATE, stored.id, changed.model_dump_json(), words, is_default))
+        changes: dict[str, Any] = {"config": stored.preset.changed(values, origin="request").model_dump()}
+        if description is not None:
+            changes["description"] = description
+        if is_default and not stored.is_default:
+            changes["is_default"] = True
+            await rows.update(connection, "rag_config", {"is_default": True}, is_default=False, updated_at=rows.NOW)
+        await rows.update(connection, "rag_config", {"id": stored.id}, **changes, updated_at=rows.NOW)
+        return await get(connection, stored.name)
 
 
 async def delete(connection: Connection, name: str) -> str:
