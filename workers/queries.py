@@ -22,7 +22,6 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from stages.evaluations.judge import judge_answer, score_answer, split_answer
-from stages.ports import Terms
 from stages.queries.augment import source_texts
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
@@ -225,7 +224,9 @@ async def run_generate(work: Work) -> Result[Answer]:
     query = await question(work)
     augmented = await work.output(AugmentedPrompt)
     if work.settings.ragq.answerer == "extractive":
-        answer = await _extracted(work, query, augmented)
+        validated, reading = await work.output(ValidatedChunks), await _reading(work, query)
+        with advising(work, query):
+            answer = await extracted_answer(query.original_query, augmented, validated.chunks, **reading)
     else:
         sample = await work.database.ask(queries.answered, query.id)
         async with published(work.database, work.claim.attempt_id) as on_text:
@@ -246,19 +247,16 @@ async def run_generate(work: Work) -> Result[Answer]:
     return Result(answer, effect=keep)
 
 
-async def _extracted(work: Work, query: StoredQuery, augmented: AugmentedPrompt) -> Answer:
-    validated = await work.output(ValidatedChunks)
-    reading = await _reading(work, query)
-    with advising(work, query):
-        return await extracted_answer(query.original_query, augmented, validated.chunks, **reading)
-
-
 async def _reading(work: Work, query: StoredQuery) -> dict[str, Any]:
-    """By what sentences of the corpora are read."""
-    first, *_ = searched = await searched_corpora(work, query)
+    """By what sentences of the corpora are read, and their terms as the full-text search of these has them."""
+    first, *_ = await searched_corpora(work, query)
+
+    async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
+        return await work.database.ask(postings.asked_terms, texts, full_text=first.full_text or SIMPLE)
+
     return {
         "embedder": work.embedder,
-        "terms": terms_of(work, searched),
+        "terms": terms,
         "timeout_s": work.settings.embedding.query_embed_timeout_seconds,
         "language": first.language or ENGLISH,
     }
@@ -313,16 +311,6 @@ def asked_model(work: Work) -> str:
         return full
     work.read["model"] = light
     return light
-
-
-def terms_of(work: Work, searched: Sequence[StoredCorpus]) -> Terms:
-    """The terms of texts, as the full-text search of these corpora reads them."""
-    full_text = searched[0].full_text or SIMPLE
-
-    async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
-        return await work.database.ask(postings.asked_terms, texts, full_text=full_text)
-
-    return terms
 
 
 def chunk_search(work: Work) -> PostgresChunkSearch:
