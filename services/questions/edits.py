@@ -140,12 +140,7 @@ async def preview(
 
 
 async def answer(
-    connection: Connection,
-    query_id: int,
-    text: str,
-    *,
-    top_n: int | None = None,
-    key: RequestKey | None = None,
+    connection: Connection, query_id: int, text: str, *, top_n: int | None = None, key: RequestKey | None = None
 ) -> tuple[int, bool]:
     """Store a pasted answer, unless the key stands for one that was given before. Its number, and whether it is new.
 
@@ -158,15 +153,9 @@ async def answer(
     async def make(connection: Connection) -> Mapping[str, Any]:
         shown = (await jobs.get(connection, query.job_id)).inputs.get("shown")
         augmented = await _kept_prompt(connection, query, shown if top_n is None else top_n)
-        result_id = await queries.add_result(
-            connection,
-            query.id,
-            pasted_answer(text, augmented),
-            augmented,
-            attempt_id=None,
-            preset=query.preset,
-        )
-        return {"result": result_id}
+        given = pasted_answer(text, augmented)
+        by_hand: dict[str, Any] = {"attempt_id": None, "preset": query.preset}
+        return {"result": await queries.add_result(connection, query.id, given, augmented, **by_hand)}
 
     made, is_new = await once(connection, key, make)
     return made["result"], is_new
