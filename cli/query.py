@@ -21,6 +21,7 @@ from cli.output import (
     print_text,
 )
 from cli.submissions import LIGHT, model_option
+from schemas.chains import stages_of
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import Intent
 from schemas.values.requests import QueryEdit, QuestionsWanted
@@ -33,6 +34,7 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_runs import QueryView, query_view
+from store.runs import attempts
 
 #: Of a passage that does not answer a question.
 NEAREST_CHARACTERS = 300
@@ -159,7 +161,11 @@ def show_command(query_id: int, as_json: bool) -> None:
     """
     shown = with_database(query_view, query_id)
     if as_json:
-        print_json(query_json(shown) | {"stages": shown.outputs})
+        # Those that people read; vectors are none.
+        stages = [stage for stage in stages_of("query", "answer") if stage != "embed"]
+        stored = with_database(attempts.outputs, shown.job_id, stages)
+        outputs = {stage: stored[stage].value if stage in stored else None for stage in stages}
+        print_json(query_json(shown) | {"stages": outputs})
     else:
         _print_query(shown)
 

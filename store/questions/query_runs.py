@@ -1,10 +1,11 @@
 """Reads a run of queries for its reports, all of it at one moment. No text of a query or a chunk is read."""
 
 from collections.abc import Iterable
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from pydantic import Field, computed_field
 
+from schemas.chains import stages_of
 from schemas.errors import FailureCategory, Refused
 from schemas.values.base import Value
 from schemas.values.queries import (
@@ -101,17 +102,12 @@ def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
 
 _NEAREST: Final = 3
 
-#: Stages whose outputs are text that people read; vectors are none.
-_READABLE: Final = ("expand", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
-
 Output = TypeVar("Output", bound=Value)
 
 
 class QueryView(StoredQuery):
     """A question with the outputs that hold now; those that are not stored, or stale, are None."""
 
-    outputs: dict[str, Any] = Field(exclude=True, repr=False)
-    """Those that people read, as they are stored, by stage in the order of the chain."""
     expansion: Expansion | None = Field(exclude=True)
     embedded: EmbeddedQuery | None = Field(exclude=True)
     found: RetrievedChunks | None = Field(exclude=True)
@@ -192,7 +188,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
     """A question, all of it read at one moment. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         line = await queries.get(connection, query_id)
-        found = await attempts.outputs(connection, line.job_id, (*_READABLE, "embed"))
+        found = await attempts.outputs(connection, line.job_id, stages_of("query", "answer", until="consolidate"))
         stored = {stage: output.value for stage, output in found.items()}
         run = await overviews.get(connection, line.run_id)
 
@@ -201,7 +197,6 @@ async def query_view(connection: Connection, query_id: int) -> QueryView:
 
         return QueryView(
             **vars(line),
-            outputs={stage: stored.get(stage) for stage in _READABLE},
             expansion=read("expand", Expansion),
             embedded=read("embed", EmbeddedQuery),
             found=read("retrieve", RetrievedChunks),
