@@ -11,7 +11,7 @@ from schemas.full_text import ENGLISH
 from schemas.settings.preset import ValidationPreset
 from schemas.settings.run import RunSettings
 from schemas.values.chat import Message, ReaskReason
-from schemas.values.participants import Decision, Verdict
+from schemas.values.participants import Decision
 from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.corpora.cut import SEPARATOR
 from stages.ports import ChatModel, Embedder, Terms
@@ -30,7 +30,7 @@ You check passages before somebody answers a question from them. You answer with
 def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool) -> ValidatedChunks:
     """Validation disabled: every chunk is kept, whatever the cap, without a call. Raises NothingRelevantError when
     there are none, unless `allow_empty`."""
-    return _validated(None, chunks, (), (), allow_empty=allow_empty)
+    return _not_empty(ValidatedChunks(validator=None, chunks=tuple(chunks), verdicts=()), allow_empty=allow_empty)
 
 
 async def validate_chunks(
@@ -54,7 +54,8 @@ async def validate_chunks(
         return usable.read
 
     accepted, verdicts = await decide(chunks, ask=ask, enough=preset.max_chunks)
-    return _validated(model, accepted, verdicts, reasks, allow_empty=preset.allow_empty)
+    found = ValidatedChunks(validator=model, chunks=accepted, verdicts=verdicts, reasks=tuple(reasks))
+    return _not_empty(found, allow_empty=preset.allow_empty)
 
 
 def verdict_messages(query: str, chunk: RerankedChunk, *, template: str, max_chars: int) -> tuple[Message, ...]:
@@ -64,22 +65,16 @@ def verdict_messages(query: str, chunk: RerankedChunk, *, template: str, max_cha
     return messages_of(_SYSTEM, render(template, values))
 
 
-def _validated(
-    validator: str | None,
-    kept: Sequence[RerankedChunk],
-    verdicts: Sequence[Verdict],
-    reasks: Sequence[ReaskReason],
-    *,
-    allow_empty: bool,
-) -> ValidatedChunks:
-    if not kept and not allow_empty:
+def _not_empty(validated: ValidatedChunks, *, allow_empty: bool) -> ValidatedChunks:
+    judged = len(validated.verdicts)
+    if not validated.chunks and not allow_empty:
         raise NothingRelevantError(
-            f"Stage 'validate' accepted none of {len(verdicts)} judged chunks"
-            if verdicts
+            f"Stage 'validate' accepted none of {judged} judged chunks"
+            if judged
             else "The search left no chunk to validate",
-            "validation.enabled=false" if verdicts else "retrieval.min_word_count=0",
+            "validation.enabled=false" if judged else "retrieval.min_word_count=0",
         )
-    return ValidatedChunks(validator=validator, chunks=tuple(kept), verdicts=tuple(verdicts), reasks=tuple(reasks))
+    return validated
 
 
 _PASSAGES: Final = 3
@@ -97,11 +92,11 @@ async def evidence(
 ) -> Evidence | None:
     """The numbers of a question and the first three chunks that were found for it; None if they have no sentence. Each
     sentence is seen with the heading above it. Raises what `unit_vectors` raises."""
-    units = [
-        unit
-        for place, chunk in enumerate(chunks[:_PASSAGES])
-        for unit in units_of(place, chunk.content, heading=_heading(chunk), language=language)
-    ][:_UNITS]
+    units = []
+    for place, chunk in enumerate(chunks[:_PASSAGES]):
+        heading = (chunk.heading_breadcrumbs or "").rpartition(SEPARATOR)[2]
+        units += units_of(place, chunk.content, heading=heading, language=language)
+    units = units[:_UNITS]
     if not units:
         return None
     texts = [question, *(unit.searched for unit in units)]
@@ -117,10 +112,6 @@ async def evidence(
         max(_coverage(asked, of) for of in of_units),
         max(_coverage(asked, of) for of in by_passage.values()),
     )
-
-
-def _heading(chunk: RerankedChunk) -> str:
-    return (chunk.heading_breadcrumbs or "").rpartition(SEPARATOR)[2]
 
 
 def _coverage(asked: Collection[str], terms: Collection[str]) -> float:
