@@ -74,7 +74,7 @@ def search(limit: int, as_json: bool, **asked: Any) -> None:
         titles = with_database(works.titles, sorted({one.work_id for one in found}))
         for place, one in enumerate(found[:limit], start=1):
             headings = one.heading_breadcrumbs.split(SEPARATOR) if one.heading_breadcrumbs else []
-            of_work = place_words(titles.get(one.work_id, ""), headings, one.pages, one.start_line, one.end_line)
+            of_work = place_words(titles.get(one.work_id, ""), headings, one)
             draw(Text(f"{place}. {of_work}", "bold"), f"{one.content.strip()}\n")
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)

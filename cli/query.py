@@ -23,7 +23,7 @@ from cli.output import (
 from cli.submissions import LIGHT, model_option
 from schemas.chains import stages_of
 from schemas.statuses import JobStatus, QueryStatus
-from schemas.values.queries import Intent
+from schemas.values.queries import Intent, Passage, RerankedChunk
 from schemas.values.requests import QueryEdit, QuestionsWanted
 from services.questions.edits import edit
 from services.questions.steps import run_stages
@@ -74,19 +74,16 @@ def print_answer(result: StoredResult) -> None:
             draw(Text(f"{heading}:"))
         for source in sources:
             of = f", of corpus {source.corpus}" if is_of_several else ""
-            lines = source.start_line, source.end_line
-            place = place_words(source.title, source.heading_chain, source.pages, *lines)
+            place = place_words(source.title, source.heading_chain, source)
             draw(Text(f"  [{source.label}] {place}{of}", "dim"))
     for words in result.notes:
         draw(Text(f"  note: {words}", "yellow"))
 
 
-def place_words(
-    title: str, headings: Sequence[str], pages: tuple[int, int] | None, start_line: int, end_line: int
-) -> str:
-    """The work, the headings, the pages and the lines of a source."""
-    of_pages = [lines_in_words(*pages, "page")] if pages else []
-    return ", ".join([headings_in_words(title, headings), *of_pages, lines_in_words(start_line, end_line)])
+def place_words(title: str, headings: Sequence[str], of: Passage | RerankedChunk) -> str:
+    """The work, the headings, the pages and the lines of a passage or a chunk."""
+    pages = [lines_in_words(*of.pages, "page")] if of.pages else []
+    return ", ".join([headings_in_words(title, headings), *pages, lines_in_words(of.start_line, of.end_line)])
 
 
 def print_failure(shown: QueryView) -> None:
@@ -102,8 +99,7 @@ def print_failure(shown: QueryView) -> None:
         draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
     for chunk in shown.nearest:
         headings = [chunk.heading_breadcrumbs] if chunk.heading_breadcrumbs else []
-        where = place_words(f"work {chunk.work_id}", headings, chunk.pages, chunk.start_line, chunk.end_line)
-        draw(Text(f"  {where}", "dim"))
+        draw(Text(f"  {place_words(f'work {chunk.work_id}', headings, chunk)}", "dim"))
         draw(f"  {shorten(chunk.content, NEAREST_CHARACTERS, placeholder=' …')}")
 
 
@@ -280,8 +276,7 @@ def _print_query(shown: QueryView) -> None:
     if context := shown.consolidated:
         draw(Text(f"\n{len(context.groups)} passages", "bold"))
         for place, group in enumerate(context.groups, start=1):
-            of_work = f"work {group.work_id}", group.heading_chain
-            where = place_words(*of_work, group.pages, group.start_line, group.end_line)
+            where = place_words(f"work {group.work_id}", group.heading_chain, group)
             draw(f"  {place}. {group.score:.3f}  {where}")
     for result in shown.answers:
         print_answer(result)
