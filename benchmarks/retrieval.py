@@ -144,7 +144,7 @@ def import_documents(running: Stack, name: str, documents: Path) -> None:
         # Exit code 1: of equal texts all but the first are refused.
         running.ragq("import", "works", str(documents), "--corpus", name, "--wait", allowed=(0, 1))
     seconds = time.monotonic() - began
-    works = running.asked("corpus", "show", name)["works_found"]
+    works = running.asked("corpus", "show", name)["works"]["total"]
     click.echo(f"{name}: {works} works imported in {seconds:.0f} s; the stack took {memory.peak_mb:.0f} MB.")
 
 
