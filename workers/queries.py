@@ -241,8 +241,7 @@ async def run_generate(work: Work) -> Result[Answer]:
             )
 
     async def keep(connection: Connection) -> None:
-        by, preset = work.claim.attempt_id, query.preset
-        await queries.add_result(connection, query.id, answer, augmented, attempt_id=by, preset=preset)
+        await queries.add_result(connection, query, answer, augmented, work.claim.attempt_id)
 
     return Result(answer, effect=keep)
 

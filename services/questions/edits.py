@@ -153,9 +153,7 @@ async def answer(
     async def make(connection: Connection) -> Mapping[str, Any]:
         shown = (await jobs.get(connection, query.job_id)).inputs.get("shown")
         augmented = await _kept_prompt(connection, query, shown if top_n is None else top_n)
-        given = pasted_answer(text, augmented)
-        by_hand: dict[str, Any] = {"attempt_id": None, "preset": query.preset}
-        return {"result": await queries.add_result(connection, query.id, given, augmented, **by_hand)}
+        return {"result": await queries.add_result(connection, query, pasted_answer(text, augmented), augmented)}
 
     made, is_new = await once(connection, key, make)
     return made["result"], is_new

@@ -156,10 +156,7 @@ class StoredResult(Answer):
 
 
 async def keep(
-    connection: Connection,
-    run_id: int,
-    corpus_ids: Sequence[int],
-    queries: Sequence[SubmittedQuery],
+    connection: Connection, run_id: int, corpus_ids: Sequence[int], queries: Sequence[SubmittedQuery]
 ) -> None:
     """Store the questions of a run to corpora, one per job in the order of its jobs, and their judgements."""
     first_corpus, *others = corpus_ids
@@ -206,21 +203,15 @@ async def rewrite(connection: Connection, query_id: int, text: str) -> None:
 
 
 async def add_result(
-    connection: Connection,
-    query_id: int,
-    answer: Answer,
-    prompt: AugmentedPrompt,
-    *,
-    attempt_id: int | None,
-    preset: str | None,
+    connection: Connection, query: StoredQuery, answer: Answer, prompt: AugmentedPrompt, attempt_id: int | None = None
 ) -> int:
-    """Store an answer to a prompt beside those that the question has; its number."""
+    """Store an answer to a prompt beside those that the question has; its number. No attempt wrote a pasted one."""
     return await rows.insert(
         connection,
         "results",
-        query_id=query_id,
+        query_id=query.id,
         attempt_id=attempt_id,
-        preset=preset,
+        preset=query.preset,
         sources=json.dumps([source.model_dump(mode="json") for source in prompt.sources]),
         **vars(answer) | {name: json.dumps(getattr(answer, name)) for name in ("cited", "unknown_citations")},
         basis=prompt.model_dump_json(include={*AnswerBasis.model_fields}),

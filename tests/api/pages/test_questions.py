@@ -84,7 +84,7 @@ async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     assert '<noscript><meta http-equiv="refresh"' in shown.text
 
     await complete_stages(connection, ready.job_id, "augment", "generate")
-    await queries.add_result(connection, ready.id, ANSWER, PROMPT, attempt_id=None, preset=None)
+    await queries.add_result(connection, ready, ANSWER, PROMPT)
     (result,) = await queries.results(connection, ready.id)
 
     there = f"/rag/{ready.id}/results/{result.id}"

@@ -18,7 +18,7 @@ async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
     for job_id in await jobs.in_order(connection, run_id, limit=2):
         asked = await queries.of_job(connection, job_id)
         assert asked is not None
-        await queries.add_result(connection, asked.id, ANSWER, PROMPT, attempt_id=None, preset=None)
+        await queries.add_result(connection, asked, ANSWER, PROMPT)
 
     made = await client.post("/runs/1/evaluations", json={})
     again = await client.post("/runs/1/evaluations", json={})

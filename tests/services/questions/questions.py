@@ -192,8 +192,7 @@ async def store_answer(connection: Connection, claim: stages.Claim, prompt: Augm
     async def keep(connection: Connection) -> None:
         query = await queries.of_job(connection, claim.job_id)
         assert query is not None
-        by, preset = claim.attempt_id, "Balanced"
-        kept.append(await queries.add_result(connection, query.id, ANSWER, prompt, attempt_id=by, preset=preset))
+        kept.append(await queries.add_result(connection, query, ANSWER, prompt, claim.attempt_id))
 
     await stages.commit(connection, claim, inputs={}, output=ANSWER.model_dump(mode="json"), effect=keep)
     return kept[0]

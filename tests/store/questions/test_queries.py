@@ -96,12 +96,13 @@ async def test_answers_are_found_newest_first_by_number_and_by_the_job_that_made
     assert query is not None and other is not None
     assert await queries.newest_result(connection, query.id) == 0
     by_hand = ANSWER.model_copy(update={"response_text": "By steeping [S1]."})
-    pasted = await queries.add_result(connection, query.id, by_hand, PROMPT, attempt_id=None, preset="Balanced")
+    pasted = await queries.add_result(connection, query, by_hand, PROMPT)
     for stage in WHOLE:
         await take(connection, query.job_id, stage, committing({}))
     attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
     with_water = ANSWER.model_copy(update={"response_text": "With water [S9].", "unknown_citations": ("S9",)})
-    made = await queries.add_result(connection, query.id, with_water, PROMPT, attempt_id=attempt_id, preset="Broad")
+    broad = query.model_copy(update={"preset": "Broad"})
+    made = await queries.add_result(connection, broad, with_water, PROMPT, attempt_id)
 
     found = await queries.results(connection, query.id)
     assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
