@@ -103,11 +103,6 @@ class ModelServer:
                     raise status_error(f"{self._url}/{path}", body["model"], response)
                 yield response
 
-    async def ask(self, path: str, body: dict[str, Any], kind: type[Answer]) -> Answer:
-        """The whole answer."""
-        async with self.asking(path, body) as response:
-            return self.parsed(kind, body["model"], await response.aread())
-
     def parsed(self, kind: type[Answer], model: str, content: bytes | str) -> Answer:
         """The content of an answer. Raises LLMError for another one, with the invalid fields, without their values."""
         try:

@@ -216,7 +216,8 @@ class OpenAIEmbedder(ServedEmbedder):
 
     async def _rows(self, texts: Sequence[str]) -> Rows:
         body = {"model": self.name, "input": list(texts), "encoding_format": "float"}
-        reply = await self.server.ask("embeddings", body, _Embeddings)
+        async with self.server.asking("embeddings", body) as response:
+            reply = self.server.parsed(_Embeddings, self.name, await response.aread())
         rows = {row.index: row.embedding for row in reply.data}
         if sorted(row.index for row in reply.data) != list(range(len(texts))):
             raise EmbeddingValidationError(

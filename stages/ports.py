@@ -245,12 +245,9 @@ LookUp = Callable[[Sequence[str]], Awaitable[Vocabulary]]
 round trip; without tokens there is none. Unknown tokens are absent. Raises DomainError without the vocabulary."""
 
 
-class NeighbourSearch(Protocol):
-    """The tokens of a vocabulary, searched by similarity. Blocking; may be called from any thread."""
+NeighbourSearch = Callable[[Sequence[TokenQuery], int], list[tuple[NearToken, ...]]]
+"""For each query, in order, so many nearest tokens of a vocabulary: similarity down, then by token. Blocking; may be
+called from any thread.
 
-    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
-        """For each query, in order, the `limit` nearest tokens: similarity down, then by token.
-
-        Names of tags and aliases are both tokens; a token is not its own neighbour. Without sentence vectors similarity
-        is the raw cosine and may be negative; all queries have one, or none has. There is at least one query.
-        """
+Names of tags and aliases are both tokens; a token is not its own neighbour. Without sentence vectors similarity is the
+raw cosine and may be negative; all queries have one, or none has. There is at least one query."""

@@ -70,7 +70,7 @@ async def run_retrieve(work: Work) -> RetrievedTags:
         await work.output(EmbeddedPhrases),
         await work.vectors(EmbeddedPhrases),
         look_up=_look_up(work),
-        search=loaded.fused or loaded.tokens,
+        search=(loaded.fused or loaded.tokens).nearest,
         allow_nsfw_tags=given(work, "allow_nsfw_tags"),
         per_phrase_k=settings.retrieval_per_phrase_k,
         min_tag_count=given(work, "min_tag_count"),

@@ -53,7 +53,7 @@ async def retrieve_tags(
         lookup: [tag.name for tag in named(lookup, known) if not is_rare(tag, min_tag_count)] for lookup in lookups
     }
     queries = [query for query in _queries(embedded, vectors) if not (skip_exact and exact[query.token])]
-    nearest = await asyncio.to_thread(search.nearest, queries, per_phrase_k) if queries else []
+    nearest = await asyncio.to_thread(search, queries, per_phrase_k) if queries else []
     near = {query.token: neighbours for query, neighbours in zip(queries, nearest, strict=True)}
     tokens = {neighbour.alias_token for neighbours in nearest for neighbour in neighbours}
     around = await look_up(sorted(tokens))

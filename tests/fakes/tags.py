@@ -42,6 +42,6 @@ class NotedSearch:
         self._model = token_model(vectors)
         self.asked: list[tuple[str, ...]] = []
 
-    def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
+    def __call__(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[NearToken, ...]]:
         self.asked.append(tuple(query.token for query in queries))
         return self._model.nearest(queries, limit)
