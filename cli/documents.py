@@ -21,11 +21,12 @@ from cli.output import (
 )
 from cli.sheets import print_listing, rows_drawing
 from schemas.full_text import language_words
+from schemas.values.base import Listed
 from schemas.values.documents import CorpusView, Heading
 from schemas.values.requests import ChunksWanted, WorksWanted
 from services.corpora import corpus_loss, delete_corpus, embedding_loss, remove_works
 from services.documents import document_text, document_view
-from services.listings import corpora_table, works_table
+from services.listings import CORPORA, WORKS
 from stages.reports.words import chunk_size_words, counted
 from store.corpora import corpora, works
 from store.corpora.corpora import corpus_of_name
@@ -54,9 +55,7 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq corpus list
     """
-    listed = with_database(corpora.views)
-    none = "There is no corpus yet. `ragq import works PATH` makes one."
-    print_listing(listed, corpora_table(listed), none=none, as_json=as_json)
+    print_listing(CORPORA, Listed.whole(with_database(corpora.views)), as_json=as_json)
 
 
 @corpus_group.command("show")
@@ -85,7 +84,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
         f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions), {headings} headings",
         language_words(corpus.language),
         f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus)}",
-        rows_drawing(works_table(listed.items)),
+        rows_drawing(WORKS.table(listed.items)),
     )
     print_following(listed)
 

@@ -18,9 +18,10 @@ from cli.tags import index_command
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import EmbeddingSettings
+from schemas.values.base import Listed
 from services.corpora import reembed, switch
 from services.indexes import import_artifact
-from services.listings import indexes_table
+from services.listings import INDEXES
 from services.new_runs import submit_run
 from services.references import build_references, plan_chunk_scores, plan_references
 from stages.participants.artifacts import ArtifactFile, files_not_read
@@ -54,9 +55,9 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq index list
     """
-    indexes = with_database(references.current)
-    none = "" if indexes else f"No index is built yet. {first_index(with_database(stored_splits))}"
-    print_listing(indexes, indexes_table(indexes), none=none, as_json=as_json)
+    indexes = Listed.whole(with_database(references.current))
+    none = "" if indexes.items else f"No index is built yet. {first_index(with_database(stored_splits))}"
+    print_listing(INDEXES, indexes, none=none, as_json=as_json)
 
 
 @index.command("references")

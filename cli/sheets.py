@@ -10,8 +10,8 @@ import click
 from rich.console import Group
 
 from cli.output import Drawing, FittingTable, Text, draw, figure_table, print_data, print_list, spaced
-from schemas.values.base import Listed
-from stages.reports.tables import Cell, Figure, Sheet, State, Table, as_csv, paper_tables
+from schemas.values.base import Listed, Row
+from stages.reports.tables import Cell, Figure, Listing, Sheet, State, Table, as_csv, paper_tables
 
 #: Rows of a listing in the terminal; --json has all.
 _LISTED = 20
@@ -42,9 +42,9 @@ def sheet_drawing(sheet: Sheet) -> Drawing:
     return spaced(parts)
 
 
-def print_listing(listed: Listed[Any] | Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
-    """A list as JSON or as its table, and on stderr what follows it; without values, `none` as a notice."""
-    print_list(listed, rows_drawing(table), none=none, as_json=as_json)
+def print_listing(listing: Listing[Row], listed: Listed[Row], *, none: str = "", as_json: bool) -> None:
+    """A list as JSON or as its table, and on stderr what follows it; without rows, `none` or the words of the list."""
+    print_list(listed, rows_drawing(listing.table(listed.items)), none=none or listing.none, as_json=as_json)
 
 
 def rows_drawing(table: Table, *, at_most: int | None = None) -> FittingTable:

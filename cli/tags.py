@@ -16,9 +16,10 @@ from cli.sheets import print_listing, rows_drawing
 from cli.submit import report_submitted
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
+from schemas.values.base import Listed
 from schemas.values.requests import TagsWanted
 from schemas.values.runs import Target
-from services.listings import candidates_table, phrase_table, tags_table, vocabularies_table
+from services.listings import TAGS, VOCABULARIES, candidates_table, phrase_table
 from services.tags import build_vocabulary, delete_vocabulary, read_vocabulary, vocabulary_of_name
 from stages.reports.words import counted
 from stages.tags.vocabulary_files import FILES
@@ -117,9 +118,7 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq vocabulary list
     """
-    listed = with_database(vocabularies.current)
-    none = "There is no vocabulary yet. `ragq import tags DIR` makes one."
-    print_listing(listed, vocabularies_table(listed), none=none, as_json=as_json)
+    print_listing(VOCABULARIES, Listed.whole(with_database(vocabularies.current)), as_json=as_json)
 
 
 @vocabulary.command("tags")
@@ -136,7 +135,7 @@ def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
     vocabulary_id = with_database(vocabulary_of_name, name).id
     listed = with_database(vocabularies.tags, vocabulary_id, wanted)
     none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
-    print_listing(listed, tags_table(listed.items), none=none, as_json=as_json)
+    print_listing(TAGS, listed, none=none, as_json=as_json)
 
 
 @vocabulary.command("delete")

@@ -11,35 +11,11 @@ from schemas.settings.profiles import Changed
 from schemas.statuses import StageStatus
 from schemas.values.documents import CorpusView, WorkView
 from schemas.values.tags import Candidate, PhraseReport, StoredVocabulary, Tag
-from stages.reports.tables import UI, Cell, Figure, Moment, Ref, State, StateKind, Table
+from stages.reports.tables import UI, Cell, Figure, Listing, Moment, Ref, State, StateKind, Table
 from store.references.references import StoredIndex
 from store.runs.attempts import Attempt
 from store.runs.jobs import StageRun
 from store.runs.run_view import JobView
-
-
-def corpora_table(listed: Iterable[CorpusView]) -> Table:
-    """Corpora. The language is followed by the configuration of full text where that has no dictionary for it."""
-    rows = (
-        (
-            Ref(corpus.name, f"{UI}/corpora/{corpus.id}"),
-            corpus.works,
-            corpus.searchable,
-            _readiness(corpus),
-            corpus.questions,
-            corpus.model,
-            corpus.dimension,
-            (corpus.language or "not known yet")
-            + ("" if corpus.full_text == corpus.language else f" ({corpus.full_text})"),
-            Moment(corpus.created_at),
-        )
-        for corpus in listed
-    )
-    columns = (
-        *("corpus", "works", "searchable chunks", "state", "questions", "embedded by", "dimensions", "language"),
-        "made",
-    )
-    return Table("Corpora", columns, tuple(rows), texts=("state", "embedded by", "language", "made"))
 
 
 def _readiness(corpus: CorpusView) -> State:
@@ -51,24 +27,28 @@ def _readiness(corpus: CorpusView) -> State:
     return State("ready", "good") if corpus.searchable else State("empty", "idle")
 
 
-def works_table(listed: Iterable[WorkView]) -> Table:
-    """Works of a corpus, with the jobs that made them of documents."""
-    rows = (
-        (
-            work.id,
-            Ref(work.title, f"{UI}/works/{work.id}"),
-            work.authors or "",
-            "" if work.year is None else str(work.year),
-            work.chunks,
-            _searchability(work),
-            "" if work.job_id is None else Ref(f"j{work.job_id}", f"{UI}/jobs/{work.job_id}"),
-            work.source_path,
-            Moment(work.updated_at),
-        )
-        for work in listed
-    )
-    columns = ("work", "title", "authors", "year", "chunks", "state", "job", "source", "imported")
-    return Table("Works", columns, tuple(rows), texts=("title", "authors", "state", "job", "source", "imported"))
+def _language(corpus: CorpusView) -> str:
+    """Followed by the configuration of full text where that has no dictionary for it."""
+    named = corpus.language or "not known yet"
+    return named if corpus.full_text == corpus.language else f"{named} ({corpus.full_text})"
+
+
+CORPORA: Final = Listing[CorpusView](
+    "Corpora",
+    {
+        "corpus": lambda one: Ref(one.name, f"{UI}/corpora/{one.id}"),
+        "works": lambda one: one.works,
+        "searchable chunks": lambda one: one.searchable,
+        "state": _readiness,
+        "questions": lambda one: one.questions,
+        "embedded by": lambda one: one.model,
+        "dimensions": lambda one: one.dimension,
+        "language": _language,
+        "made": lambda one: Moment(one.created_at),
+    },
+    words={"state", "embedded by", "language", "made"},
+    none="There is no corpus yet. `ragq import works PATH` makes one.",
+)
 
 
 def _searchability(work: WorkView) -> State:
@@ -76,30 +56,77 @@ def _searchability(work: WorkView) -> State:
     return State("searchable", "good") if is_whole else State(f"{work.searchable} of {work.chunks} searchable", "wait")
 
 
-def vocabularies_table(listed: Iterable[StoredVocabulary]) -> Table:
-    """Vocabularies, with the model that placed their tokens."""
-    rows = (
-        (
-            Ref(one.name, f"{UI}/vocabularies/{quote(one.name)}"),
-            one.tags,
-            one.aliases,
-            one.documents,
-            State("none yet", "wait") if one.model is None else State(one.model, "good"),
-            Moment(one.imported_at),
-        )
-        for one in listed
-    )
-    columns = ("vocabulary", "tags", "aliases", "documents", "model", "imported")
-    return Table("Vocabularies", columns, tuple(rows), texts=("model", "imported"))
+WORKS: Final = Listing[WorkView](
+    "Works",
+    {
+        "work": lambda one: one.id,
+        "title": lambda one: Ref(one.title, f"{UI}/works/{one.id}"),
+        "authors": lambda one: one.authors,
+        "year": lambda one: None if one.year is None else str(one.year),
+        "chunks": lambda one: one.chunks,
+        "state": _searchability,
+        "job": lambda one: None if one.job_id is None else Ref(f"j{one.job_id}", f"{UI}/jobs/{one.job_id}"),
+        "source": lambda one: one.source_path,
+        "imported": lambda one: Moment(one.updated_at),
+    },
+    words={"title", "authors", "state", "job", "source", "imported"},
+    none="No work is imported yet. `ragq import works PATH --corpus NAME` imports some.",
+)
+
+VOCABULARIES: Final = Listing[StoredVocabulary](
+    "Vocabularies",
+    {
+        "vocabulary": lambda one: Ref(one.name, f"{UI}/vocabularies/{quote(one.name)}"),
+        "tags": lambda one: one.tags,
+        "aliases": lambda one: one.aliases,
+        "documents": lambda one: one.documents,
+        "model": lambda one: State("none yet", "wait") if one.model is None else State(one.model, "good"),
+        "imported": lambda one: Moment(one.imported_at),
+    },
+    words={"model", "imported"},
+    none="There is no vocabulary yet. `ragq import tags DIR` imports one, `ragq index tags NAME` builds its models.",
+)
+
+TAGS: Final = Listing[Tag](
+    "Tags",
+    {
+        "tag": lambda one: one.name,
+        "title": lambda one: one.title,
+        "category": lambda one: one.category,
+        "uses": lambda one: one.count,
+        "NSFW": lambda one: _score(one.nsfw_probability, digits=2),
+    },
+    words={"title", "category"},
+    none="The vocabulary has no tags.",
+)
 
 
-def tags_table(listed: Iterable[Tag]) -> Table:
-    """Tags of a vocabulary."""
-    rows = (
-        (one.name, one.title or "", one.category, _uses(one.count), _score(one.nsfw_probability, digits=2))
-        for one in listed
-    )
-    return Table("Tags", ("tag", "title", "category", "uses", "NSFW"), tuple(rows), texts=("title", "category"))
+def _scorer(one: StoredIndex) -> str | None:
+    meta = one.chunk_scores_meta
+    if meta is None:
+        return None
+    return (meta.scorer_model or "unknown scorer") + (" (the assessing model)" if meta.allow_same_model else "")
+
+
+INDEXES: Final = Listing[StoredIndex](
+    "Reference indexes",
+    {
+        "name": lambda one: one.name,
+        "split": lambda one: one.source,
+        "transcripts": lambda one: one.variant,
+        "identity": lambda one: one.identity,
+        "participants": lambda one: f"{one.participants} (partial)" if one.partial else one.participants or 0,
+        "chunks": lambda one: one.chunks or 0,
+        "model": lambda one: one.model,
+        "dimensions": lambda one: one.dimension,
+        "chunking": lambda one: f"{one.chunk_size} lines every {one.chunk_step}",
+        "chunk scores": _scorer,
+        "evidence": lambda one: one.evidence,
+        "published": lambda one: None if one.published_at is None else Moment(one.published_at),
+    },
+    words={"split", "transcripts", "identity", "model", "chunking", "chunk scores", "evidence", "published"},
+    none="No index is built yet. `ragq index references` builds that of a split.",
+)
 
 
 def candidates_table(candidates: Iterable[Candidate], ranks: Mapping[str, int] | None = None) -> Table:
@@ -108,7 +135,7 @@ def candidates_table(candidates: Iterable[Candidate], ranks: Mapping[str, int] |
         (
             one.shown,
             *map(_score, (one.score_combined, one.similarity, one.score_fasttext, one.score_context)),
-            _uses(one.count),
+            "" if one.count is None else one.count,
             *(() if ranks is None else (ranks.get(one.tag, ""),)),
             ", ".join(one.sources),
         )
@@ -128,7 +155,7 @@ def phrase_table(report: PhraseReport) -> Table:
             *map(_score, (one.score_combined, one.similarity, one.score_fasttext, one.score_characters)),
             *map(_score, (one.score_sentence, one.score_spelling)),
             f"{_score(one.score_context)}{' (imputed)' if one.context_imputed else ''}",
-            _uses(one.count),
+            "" if one.count is None else one.count,
         )
         for one in report.candidates
     )
@@ -140,10 +167,6 @@ def _score(value: float | None, digits: int = 3) -> Cell:
     return "" if value is None else Figure(value, digits)
 
 
-def _uses(count: int | None) -> Cell:
-    return "" if count is None else count
-
-
 def values_table(preset: Preset) -> Table:
     """Every value of a preset, with what it accepts and does."""
     rows = (
@@ -151,40 +174,6 @@ def values_table(preset: Preset) -> Table:
         for name, value in preset.values().items()
     )
     return Table("Values", ("value", "now", "allowed", "effect"), tuple(rows), texts=("now", "allowed", "effect"))
-
-
-def indexes_table(listed: Iterable[StoredIndex]) -> Table:
-    """Reference indexes that can be searched."""
-    rows = (
-        (
-            one.name,
-            one.source,
-            one.variant,
-            one.identity,
-            f"{one.participants} (partial)" if one.partial else one.participants or 0,
-            one.chunks or 0,
-            one.model,
-            one.dimension,
-            f"{one.chunk_size} lines every {one.chunk_step}",
-            _scorer(one),
-            one.evidence or "",
-            "" if one.published_at is None else Moment(one.published_at),
-        )
-        for one in listed
-    )
-    columns = (
-        *("name", "split", "transcripts", "identity", "participants", "chunks", "model", "dimensions"),
-        *("chunking", "chunk scores", "evidence", "published"),
-    )
-    texts = ("split", "transcripts", "identity", "model", "chunking", "chunk scores", "evidence", "published")
-    return Table("Reference indexes", columns, tuple(rows), texts=texts)
-
-
-def _scorer(one: StoredIndex) -> str:
-    meta = one.chunk_scores_meta
-    if meta is None:
-        return ""
-    return (meta.scorer_model or "unknown scorer") + (" (the assessing model)" if meta.allow_same_model else "")
 
 
 def changed_table(changed: Changed, profile: str) -> Table:

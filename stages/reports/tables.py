@@ -1,11 +1,13 @@
 """A result for readers: one value that a terminal, a page, a paper and a spreadsheet draw, each in its way."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from io import StringIO
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Generic, Literal, NamedTuple, TypeAlias
 
+from schemas.values.base import Row
 from schemas.values.scoring import Interval
 from stages.reports.words import bounds, number, percent
 
@@ -100,6 +102,24 @@ class Table(NamedTuple):
     """Rows to emphasise, by their first cell."""
     is_listing: bool = False
     """There may be thousands of rows: a screen has the first ones alone."""
+
+
+@dataclass(frozen=True)
+class Listing(Generic[Row]):
+    """A list of what is stored: a command and a page draw it, and the API replies with its rows."""
+
+    caption: str
+    columns: Mapping[str, Callable[[Row], Cell | None]]
+    """The name of each column -> its cell in the line of a row; None is an empty one."""
+    words: Collection[str]
+    """Columns of words; the first is one, the others are figures."""
+    none: str
+    """What an empty list says, with commands between backticks."""
+
+    def table(self, rows: Iterable[Row]) -> Table:
+        """The lines of these rows."""
+        cells = (tuple("" if (cell := of(row)) is None else cell for of in self.columns.values()) for row in rows)
+        return Table(self.caption, tuple(self.columns), tuple(cells), texts=tuple(self.words))
 
 
 class Remark(NamedTuple):

@@ -38,13 +38,16 @@ def follow(tmp_path: Path) -> Followed:
 
 
 def take(file: Path, place: str, code: str) -> None:
-    """Put code into a file: at the end of the tuple or the fields of the class that the place names, or of the file."""
+    """Put code into a file: at the end of the tuple, the table or the fields of the class that the place names, or of
+    the file."""
     source = file.read_text(encoding="utf-8") if file.exists() else ""
     lines = source.splitlines(keepends=True)
     at = len(lines)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ClassDef) and f"in `{node.name}`" in place:
             at = max(field.end_lineno or 0 for field in node.body if isinstance(field, ast.AnnAssign)) + 1
+        if isinstance(node, ast.AnnAssign) and f"in `{ast.unparse(node.target)}`" in place:
+            at = max(table.end_lineno or 0 for table in ast.walk(node) if isinstance(table, ast.Dict)) - 1
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Tuple) and f"`({', '.join(map(json.dumps, ast.literal_eval(key)))})`" in place:
@@ -93,3 +96,13 @@ def test_one_file_makes_a_field_of_a_request(follow: Followed) -> None:
         r"--most-uses N +Only tags that are used at most so often", said(folder, "-m", "ragq", "submit", "-h")
     )
     assert "most_uses" in json.loads(said(folder, "-c", schema))["properties"]
+
+
+def test_one_file_makes_a_column_of_a_listing(follow: Followed) -> None:
+    changed, folder = follow("Add a column to a listing")
+    drawn = (
+        "from schemas.values.tags import Tag; from services.listings import TAGS; "
+        "table = TAGS.table([Tag(name='coat')]); print(table.columns[-1], table.rows[0][-1])"
+    )
+
+    assert (changed, said(folder, "-c", drawn)) == (["services/listings.py"], "rated no\n")
