@@ -5,7 +5,7 @@ from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import Field, StringConstraints, computed_field
+from pydantic import Field, Strict, StringConstraints, computed_field
 from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
@@ -38,30 +38,14 @@ _CHECKS: Final = {
 }
 
 
-class DbCheck(Reply):
-    """The result of one check."""
-
-    name: str = Field(examples=["Connection: database"])
-    passed: bool
-    message: str = Field(examples=["ok"])
-    details: str | None = Field(examples=["`ragq db migrate` applies them."])
-    """What to do when it did not pass."""
-
-
 class DbHealth(Reply):
     """Every check."""
 
-    results: list[DbCheck]
+    results: list[dict[Literal["name", "passed", "message", "details"], str | bool | None]]
+    """`details` is what to do when it did not pass."""
     all_passed: bool
     connection_ok: bool
     """The database answers."""
-
-
-class InitDatabaseBody(Body):
-    """What to do with the database."""
-
-    reset: bool = False
-    """Refused if true: nothing is dropped over REST."""
 
 
 Value = Annotated[Text, StringConstraints(max_length=1000)]
@@ -174,17 +158,19 @@ async def show_db_health(ctx: Context) -> DbHealth:
     for part, check in parts.items():
         name, remedy = _CHECKS[part]
         is_ok = check is Check.OK
-        results.append(DbCheck(name=name, passed=is_ok, message=check, details=None if is_ok else remedy))
+        results.append({"name": name, "passed": is_ok, "message": check, "details": None if is_ok else remedy})
     return DbHealth(results=results, all_passed=are_ok(parts), connection_ok=parts["database"] is Check.OK)
 
 
 @router.post("/init/database", tags=["operations"], status_code=201)
-async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> dict[str, Any]:
+async def init_database(
+    ctx: Context, body: dict[Literal["reset"], Annotated[bool, Strict()]] | None = None
+) -> dict[str, Any]:
     """Add presets where there is none, and the first version of each template that has none, as `ragq db migrate` does.
 
     What is stored stays. A database that lacks migrations is refused, and so is `reset`.
     """
-    if body is not None and body.reset:
+    if body and body.get("reset"):
         raise Refused("Nothing is dropped over REST; delete runs, corpora and vocabularies one by one.")
     async with ctx.database.connection() as connection, connection.transaction():
         if not await migrate.is_newest_revision(connection):

@@ -1,13 +1,13 @@
 """Questions: asked by their expansion, listed, read, changed, deleted; and their answers."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import AliasChoices, Field
 
 from api.context import Context
-from api.parameters import Body, Keyed, PathId, Reply, StrictRoute, with_example
+from api.parameters import Body, Keyed, PathId, StrictRoute, with_example
 from api.rest.steps import ACCEPTED, StepReply, Waiting, Waits, ids_of
 from schemas.errors import QueryValueError, StepFailedError
 from schemas.values.base import Listed, Text
@@ -60,14 +60,6 @@ class PastedExpansion(Asked):
     """One JSON object, with or without a code fence; may also be called `response_text`."""
 
 
-class ExpansionPrompt(Reply):
-    """The prompt for an external model."""
-
-    prompt: str = Field(repr=False)
-    query: str = Field(repr=False)
-    n: int
-
-
 class Expanded(StepReply, Expansion):
     """A stored question with its expansion, which is empty where the preset skips it."""
 
@@ -79,10 +71,12 @@ expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_
 
 
 @expansion_router.post("/prompt")
-async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
+async def show_expansion_prompt(
+    ctx: Context, body: ExpansionRequest
+) -> dict[Literal["prompt", "query", "n"], str | int]:
     """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
     prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
-    return ExpansionPrompt(prompt=prompt, query=body.question, n=n)
+    return {"prompt": prompt, "query": body.question, "n": n}
 
 
 @expansion_router.post("/run", response_model=Expanded, responses=ACCEPTED)
