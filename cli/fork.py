@@ -7,7 +7,7 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.ids import RUN, TARGET
-from cli.new_runs import conclude, print_estimates, run_options
+from cli.new_runs import conclude, print_estimates, report_stored, run_options
 from cli.options import Choice, Typed, request_options, requested, values_option
 from cli.output import json_option, print_result, print_text
 from schemas.chains import STAGES
@@ -94,12 +94,8 @@ def fork_command(
 
 def report_fork(forked: Submitted, stage: str) -> None:
     """Print on stderr what a fork led to, and which jobs were left out."""
-    run = f"r{forked.run_id}"
-    if forked.is_new:
-        jobs = counted(forked.jobs, "job")
-        print_text(f"{run}: {jobs} of r{forked.parent_id} forked from '{stage}'.", err=True)
-    else:
-        print_text(f"Already forked as {run}; nothing new was stored. --new forces another fork.", err=True)
+    jobs = f"{counted(forked.jobs, 'job')} of r{forked.parent_id}"
+    report_stored(forked, f"{jobs} forked from '{stage}'", again="forked")
     for words in left_out_in_words(forked.left_out):
         print_text(f"Left out: {words}.", err=True)
 

@@ -9,9 +9,10 @@ from rich.console import Group
 from cli.config import known_prices, with_open_database
 from cli.main import REFUSED, carry_out
 from cli.options import Decorator, together
-from cli.output import Drawing, Text, draw, json_option, print_json, print_result, spaced
+from cli.output import Drawing, Text, draw, json_option, print_json, print_result, print_text, spaced
 from cli.sheets import rows_drawing
 from schemas.values.costs import Effort, Estimate
+from services.new_runs import Submitted
 from services.submit import Plan, estimate
 from stages.reports.costs import money_in_words
 from stages.reports.tables import Table
@@ -28,6 +29,20 @@ def run_options(what: str) -> Decorator:
     """--dry-run, --wait and --json, as `dry_run`, `wait` and `as_json`."""
     follow = click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes.")
     return together(dry_run_option, follow, json_option)
+
+
+def report_stored(one: Submitted, made: str, *, again: str, notices: bool = True) -> None:
+    """Print on stderr what a new run is, or that it was stored before and what continues, and its notices. `again` is
+    what was done before."""
+    run = f"r{one.run_id}"
+    if one.is_new:
+        words = f"{run}: {made}."
+    elif one.resumed:
+        words = f"Already {again} as {run}; {one.resumed} of {counted(one.jobs, 'job')} continue."
+    else:
+        words = f"Already {again} as {run}; nothing new was stored. --new forces another run."
+    for sentence in (words, *(one.notices if notices else ())):
+        print_text(sentence, err=True)
 
 
 def conclude(stored: Sequence[Any], *, wait: bool, as_json: bool, **also: Any) -> None:

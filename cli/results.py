@@ -10,7 +10,7 @@ import click
 from cli.config import known_prices, with_database, with_open_database
 from cli.files import read_file
 from cli.ids import RUN
-from cli.new_runs import conclude, print_estimates, run_options
+from cli.new_runs import conclude, print_estimates, report_stored, run_options
 from cli.options import FILE, Choice, given, request_options, together, values_option
 from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, print_text, spaced
 from cli.sheets import Write, draw_sheets, paper_options
@@ -240,16 +240,10 @@ def evaluate_command(
         print_estimates([partial(plan_evaluation, run_id=run_id, values=values)], as_json=as_json)
         return
     submitted = with_open_database(evaluate, run_id, values, always_new=always_new)
-    run = f"r{submitted.run_id}"
-    if submitted.is_new:
-        print_text(f"{run}: {counted(submitted.jobs, 'answer')} of r{run_id} to evaluate.", err=True)
-    else:
-        print_text(f"Already evaluated as {run}; nothing new was stored. --new forces another evaluation.", err=True)
-    for notice in submitted.notices:
-        print_text(notice, err=True)
+    report_stored(submitted, f"{counted(submitted.jobs, 'answer')} of r{run_id} to evaluate", again="evaluated")
     conclude([submitted], wait=wait, as_json=as_json, evaluates=f"r{run_id}")
     if wait:
-        print_text(f"`ragq report {run}` shows the results.", err=True)
+        print_text(f"`ragq report r{submitted.run_id}` shows the results.", err=True)
 
 
 def _quality(found: JudgeQuality) -> Drawing:

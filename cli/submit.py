@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from cli.config import with_open_database
 from cli.files import read_file, row_file
 from cli.ids import RUN
-from cli.new_runs import conclude, print_estimates, run_options
+from cli.new_runs import conclude, print_estimates, report_stored, run_options
 from cli.options import (
     FILE,
     SETTINGS,
@@ -336,9 +336,10 @@ def report_submitted(
     """Print on stderr what a submission led to, its notices, and the settings that differ from the profile. `briefly`
     leaves out both, where the table of the run follows and has them."""
     for one in submitted:
-        _report_run(one, settings)
-        for notice in () if briefly else one.notices:
-            print_text(notice, err=True)
+        made = f"{counted(one.jobs, 'job')} submitted, profile {settings.profile} ({settings.profile_source})"
+        report_stored(one, made, again="submitted", notices=not briefly)
+        if one.searched is not None:
+            draw(f"References are searched in {one.searched}.", err=True)
     changed = {} if briefly else changed_settings(settings.profile, settings.snapshot(), kind=kind)
     if changed:
         changes = changed_in_words(changed, profile=settings.profile, run=f"r{submitted[0].run_id}")
@@ -356,20 +357,6 @@ def _report_draws(kind: str, submitted: Sequence[Submitted], settings: RunSettin
             f"draw; --set {setting}=0.7 lets them vary.",
             err=True,
         )
-
-
-def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
-    run = f"r{submitted.run_id}"
-    jobs = counted(submitted.jobs, "job")
-    if submitted.is_new:
-        words = f"{run}: {jobs} submitted, profile {settings.profile} ({settings.profile_source})."
-    elif submitted.resumed:
-        words = f"Already submitted as {run}; {submitted.resumed} of {jobs} continue."
-    else:
-        words = f"Already submitted as {run}; nothing new was stored. --new forces another run."
-    print_text(words, err=True)
-    if submitted.searched is not None:
-        draw(f"References are searched in {submitted.searched}.", err=True)
 
 
 def _kind(context: click.Context) -> str:
