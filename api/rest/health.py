@@ -9,11 +9,9 @@ import structlog
 from celery import Celery
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from api.context import ApiContext, Context
-from api.parameters import Reply
 from api.security.authentication import OptionalPrincipal
 from schemas.values.base import Listed
 from store import migrate
@@ -52,13 +50,8 @@ def are_ok(parts: Parts) -> bool:
     return all(check is Check.OK for check in parts.values())
 
 
-class Ready(Reply):
-    """Whether submitted work can run now."""
-
-    status: Check = Field(examples=["ok"])
-    """`ok`, or `unavailable` when any part is not."""
-    parts: Parts | None = None
-    """The result of each part; for authenticated requests alone."""
+Ready = dict[Literal["status", "parts"], Check | Parts]
+"""Whether submitted work can run now, and each part."""
 
 
 @router.get("/healthz")
@@ -70,15 +63,16 @@ async def live() -> dict[Literal["status"], Literal["ok"]]:
 _UNREADY: Final[dict[int | str, dict[str, Any]]] = {503: {"model": Ready, "description": "A part is unavailable"}}
 
 
-@router.get("/readyz", response_model_exclude_none=True, responses=_UNREADY)
+@router.get("/readyz", responses=_UNREADY)
 async def ready(ctx: Context, principal: OptionalPrincipal, response: Response) -> Ready:
     """Whether the database answers and has the tables of this version, the broker answers, and a worker was seen in the
-    last ten seconds. Each check has two seconds."""
+    last ten seconds. Each check has two seconds. Authenticated requests get the result of each part."""
     parts = await check_parts(ctx)
     if not are_ok(parts):
         log.warning("not_ready", **parts)
         response.status_code = 503
-    return Ready(status=Check.OK if are_ok(parts) else Check.UNAVAILABLE, parts=None if principal is None else parts)
+    status = Check.OK if are_ok(parts) else Check.UNAVAILABLE
+    return {"status": status} if principal is None else {"status": status, "parts": parts}
 
 
 async def check_parts(ctx: ApiContext) -> Parts:

@@ -99,15 +99,6 @@ Confirmed = Annotated[dict[Annotated[Text, Field(max_length=100)], Value | int |
 """What the client read before; null is as it is."""
 
 
-class CorpusStatsReply(Reply):
-    """How much is stored."""
-
-    total_works: int = Field(examples=[12])
-    chunk_stats: dict[VectorStatus, int] = Field(examples=[{"no_vec": 150, "to_vec": 50, "vec": 200, "vec_err": 5}])
-    """Chunks by the state of their vectors: sections, which are not searched; those that wait; those that can be found;
-    and those whose job failed."""
-
-
 class CorpusWork(WorkView):
     """A work in one line."""
 
@@ -255,20 +246,23 @@ def _refuse_other(body: Confirmed, now: Mapping[Any, object], remedy: str) -> No
 
 
 @router.get("/corpus/stats", tags=["corpora"])
-async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
-    """The works and chunks of one corpus, or of all."""
+async def corpus_stats(
+    ctx: Context, corpus: Corpus = None
+) -> dict[Literal["total_works", "chunk_stats"], int | dict[VectorStatus, int]]:
+    """The works of one corpus, or of all, and their chunks by the state of their vectors: sections, which are not
+    searched; those that wait; those that can be found; and those whose job failed."""
     async with ctx.database.connection() as connection:
         chosen = await corpora.all_corpora(connection) if corpus is None else [await corpus_of_name(connection, corpus)]
         contents = [await corpora.view(connection, one.id) for one in chosen]
-    return CorpusStatsReply(
-        total_works=sum(content.works for content in contents),
-        chunk_stats={
+    return {
+        "total_works": sum(content.works for content in contents),
+        "chunk_stats": {
             VectorStatus.NO_VEC: sum(content.sections for content in contents),
             VectorStatus.TO_VEC: sum(content.waiting - content.failed for content in contents),
             VectorStatus.VEC: sum(content.searchable for content in contents),
             VectorStatus.VEC_ERR: sum(content.failed for content in contents),
         },
-    )
+    }
 
 
 @router.get("/corpus/works", tags=["corpora"])
