@@ -11,7 +11,7 @@ from cli.output import FittingTable, Text, coloured, draw, json_option, print_js
 from cli.sheets import rows_drawing
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.runs import FailureList
+from schemas.values.runs import FailureSummary, ReportedFailure
 from services.listings import attempts_table
 from stages.reports.results import failure_list
 from stages.reports.words import counted
@@ -38,16 +38,16 @@ def failures(run_id: int, as_json: bool) -> None:
     Example:
         ragq failures r12
     """
-    found = with_database(_read, run_id)
+    summary, listed = with_database(_read, run_id)
     if as_json:
-        print_json(found)
-    elif not found.failures:
+        print_json({"summary": summary, "failures": listed})
+    elif not listed:
         draw(f"Nothing went wrong in r{run_id}.", err=True)
     else:
-        _print(found)
+        _print(summary, listed)
 
 
-async def _read(connection: Connection, run_id: int) -> FailureList:
+async def _read(connection: Connection, run_id: int) -> tuple[FailureSummary, list[ReportedFailure]]:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         run = await overviews.get(connection, run_id)
         failed = await failures_of.run_failures(connection, run_id)
@@ -56,17 +56,16 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
         return failure_list(run_id, run.created_at, failed, labels)
 
 
-def _print(found: FailureList) -> None:
+def _print(summary: FailureSummary, listed: Sequence[ReportedFailure]) -> None:
     table = FittingTable("job", "subject", "stage", "category", "state", "message")
-    for failure in found.failures:
+    for failure in listed:
         context, category = failure.context, Text(failure.category, style=_COLOURS[failure.severity])
         state = "resolved" if context["resolved"] else ""
         message = failure.message if failure.phq8_item is None else f"{failure.phq8_item}: {failure.message}"
         table.add_row(context.get("job"), context["subject"], failure.stage, category, state, message)
     draw(table)
-    counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
-    failures = counted(found.summary.total_failures, "failure")
-    draw(f"{failures}, {found.summary.unresolved} unresolved: {counts}")
+    counts = ", ".join(f"{count} {category}" for category, count in summary.by_category.items())
+    draw(f"{counted(summary.total_failures, 'failure')}, {summary.unresolved} unresolved: {counts}")
 
 
 @click.command()

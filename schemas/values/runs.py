@@ -240,13 +240,6 @@ class FailureSummary(FailureCounts):
     error_count: int
 
 
-class FailureList(Value):
-    """The failures of a run, oldest first."""
-
-    summary: FailureSummary
-    failures: tuple[ReportedFailure, ...]
-
-
 class FailedAttempt(Value):
     """An attempt that ended with an error, or whose worker was lost, and its job.
 

@@ -14,7 +14,7 @@ from schemas.values.chat import TokenSignals
 from schemas.values.differences import Measures
 from schemas.values.participants import ITEMS_BY_KEY, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, Results, SubjectResult
-from schemas.values.runs import FailedAttempt, FailureCounts, FailureList, FailureSummary, ReportedFailure, ScoredJob
+from schemas.values.runs import FailedAttempt, FailureCounts, FailureSummary, ReportedFailure, ScoredJob
 from schemas.values.scoring import (
     Consistency,
     Draw,
@@ -205,10 +205,12 @@ Labels = Mapping[int, Mapping[str, Any] | None]
 """What is stored as the item labels of participants, by their number."""
 
 
-def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAttempt], labels: Labels) -> FailureList:
-    """Every failure of a run, oldest first, then the labels that are missing or invalid."""
+def failure_list(
+    run_id: int, submitted_at: datetime, failed: Iterable[FailedAttempt], labels: Labels
+) -> tuple[FailureSummary, list[ReportedFailure]]:
+    """All failures of a run counted; and each, oldest first, then the labels that are missing or invalid."""
     happened = sorted(failed, key=lambda attempt: (attempt.ended_at, f"j{attempt.job_id}"))
-    failures = (*map(_of_attempt, happened), *_of_labels(labels))
+    failures = [*map(_of_attempt, happened), *_of_labels(labels)]
     counts = _counts(failures)
     by_participant = _counted(str(one.participant_id) for one in failures if one.participant_id is not None)
     summary = FailureSummary(
@@ -221,7 +223,7 @@ def failure_list(run_id: int, submitted_at: datetime, failed: Iterable[FailedAtt
         fatal_count=counts["by_severity"].get(FailureSeverity.FATAL, 0),
         error_count=counts["by_severity"].get(FailureSeverity.ERROR, 0),
     )
-    return FailureList(summary=summary, failures=failures)
+    return summary, failures
 
 
 def unresolved_counts(failed: Iterable[FailedAttempt], labels: Labels) -> FailureCounts:

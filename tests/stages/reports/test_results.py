@@ -23,10 +23,10 @@ LABELS = {316: labels("0"), 319: None, 330: labels("0") | {"PHQ8_Sleep": 9}}
 
 
 def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> None:
-    found = failure_list(12, NOON, FAILURES, LABELS)
+    _, listed = failure_list(12, NOON, FAILURES, LABELS)
     unresolved = unresolved_counts(FAILURES, {})
 
-    assert [(failure.category, failure.participant_id, failure.context.get("job")) for failure in found.failures] == [
+    assert [(failure.category, failure.participant_id, failure.context.get("job")) for failure in listed] == [
         ("transport", 316, "j1"),
         ("evidence_hallucination", 319, "j2"),
         ("validation_json_parse", 330, "j3"),
@@ -34,7 +34,7 @@ def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> Non
         ("ground_truth_invalid", 330, None),
     ]
     of_attempt = {"job": "j3", "mode": "zero_shot", "subject": "330", "attempt": 1, "resolved": False}
-    assert found.failures[2] == ReportedFailure(
+    assert listed[2] == ReportedFailure(
         category="validation_json_parse",
         severity="error",
         message="not JSON",
@@ -45,7 +45,7 @@ def test_failures_are_listed_in_the_order_they_happened_and_labels_last() -> Non
         context=of_attempt | {"error_type": "schemas.errors.LLMTimeoutError"},
     )
     # What a retry resolved is listed, and in no count of a report.
-    summary = failure_list(12, NOON, FAILURES, {}).summary
+    summary, _ = failure_list(12, NOON, FAILURES, {})
     assert (summary.total_failures, summary.unresolved) == (3, 2)
     assert summary.by_participant == {"316": 1, "319": 1, "330": 1}
     assert unresolved.by_category == {"evidence_hallucination": 1, "validation_json_parse": 1}
