@@ -49,8 +49,7 @@ def _score_at(quantile: float, shares: tuple[float, ...]) -> int:
 
 
 def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files by their names relative to a folder. Writing the same again changes nothing. Raises Refused when the
-    folder holds anything else, and writes nothing then."""
+    """Write files by their names relative to a folder. Raises Refused first when the folder holds anything else."""
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         name = path.relative_to(directory).as_posix()
         if name not in files or files[name] != path.read_bytes():

@@ -86,8 +86,8 @@ class Conversation:
         return self.asks(read("ellie")[sort])
 
     def answers(self, phrases: Sequence[str], words: Phrases | None = None) -> list[Turn]:
-        """One of the phrases, as one turn or, if it contains ` / `, several. A phrase is not taken twice while others
-        are left. `words` fill slots before the participant's do."""
+        """One of the phrases, as one turn or, if it contains ` / `, several. `words` fill slots before the
+        participant's do."""
         lists = {**self._words, **(words or {})}
         fresh = [phrase for phrase in phrases if phrase not in self._used] or list(phrases)
         for _ in range(MAX_DRAWS):

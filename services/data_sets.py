@@ -113,8 +113,7 @@ def _refuse_name(data_set: str) -> None:
 
 
 def _merge(before: Participant, new: Participant) -> tuple[Participant, tuple[str, ...], tuple[str, ...]]:
-    """A participant after the import, with the names of what it adds, and of what it replaces. What it does not know
-    stays."""
+    """A participant after the import, which keeps what the import does not know; what it adds; and what it replaces."""
     added: list[str] = []
     replaced: list[str] = []
     values: dict[str, Any] = {}
@@ -212,8 +211,7 @@ def _refuse_unknown_data_set(stored: Collection[str], data_set: str) -> None:
 
 
 async def drawn_splits(connection: Connection, data_set: str, *, seed: int) -> tuple[Split, ...]:
-    """New paper splits by the paper's rule, from the participants of train and dev; without those, from all labelled.
-    Raises Refused when there are too few."""
+    """New paper splits by the paper's rule, of the participants of train and dev, or without those of all labelled."""
     people, stored = await interviews.known(connection, data_set), await splits_of(connection, data_set)
     pool = stored[TRAIN_AND_DEV].participant_ids if TRAIN_AND_DEV in stored else tuple(people)
     labelled = [people[number] for number in pool if number in people and people[number].items is not None]

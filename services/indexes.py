@@ -46,8 +46,7 @@ _BUILT_WITH = (
 
 
 async def current_index(connection: Connection, name: str) -> StoredIndex:
-    """The index of a name that can be searched; NAME@IDENTITY is one of several of a name. Raises Refused when there is
-    none, with those that there are, and when there are several."""
+    """The index that NAME or NAME@IDENTITY names and that can be searched. Raises Refused for none and for several."""
     stored = await references.current(connection)
     found = [index for index in stored if name in (index.name, f"{index.name}@{index.identity}")]
     if not found:
@@ -116,8 +115,7 @@ async def _unfit(
     *,
     name: str,
 ) -> list[str]:
-    """How an index differs from what a run needs, and what it lacks, each with what to do. `name` is how commands name
-    the index."""
+    """How an index, which commands call by `name`, differs from what a run needs or lacks it, with what to do."""
     embedding, build = settings.run.embedding, f"`{build_command(settings, index.source)}`"
     unfit = list(settings_differences(index, settings.run))
     now = {(split.data_set, split.name): split.ids_hash for split in splits}.get((index.data_set, index.split))

@@ -14,8 +14,7 @@ from stages.texts.characters import short_hash
 
 
 def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:
-    """The chunk's text, from texts by chunk id. Raises DomainError when the text is missing or differs from the one
-    that was retrieved."""
+    """The chunk's text. Raises DomainError when it is missing or differs from the one that was retrieved."""
     text = chunk_texts.get(reference.chunk_id)
     if text is not None and short_hash(text) == reference.chunk_hash:
         return text

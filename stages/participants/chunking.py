@@ -119,8 +119,7 @@ _FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or nu
 
 
 async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSettings) -> ChunkScores:
-    """Ask about one chunk at temperature 0, as `ask_until_usable` does. A reply that cannot be used never becomes eight
-    nulls."""
+    """Ask about one chunk at temperature 0; a reply that cannot be used never becomes eight nulls."""
     call = ChatCall(
         model=model,
         messages=messages_of(_SYSTEM, f"{fenced('interview', text)}\n\n{_TASK}"),
@@ -150,8 +149,7 @@ async def score_chunk(text: str, *, chat: ChatModel, model: str, settings: RunSe
 
 
 def read_chunk_scores(reply: str) -> ParsedReply[dict[PHQ8Item, int | None]]:
-    """The scores in a model's reply, whose keys may be written in another way, and the repairs that it needed. Raises
-    UnusableReply."""
+    """The scores in a model's reply, and the repairs that it needed. Raises UnusableReply."""
     found, unknown = parse_items(reply, raw=reply)
     others = dict.fromkeys(map(str, range(unknown)))
     return ParsedReply(chunk_scores_of(found.value | others, raw=reply), found.repairs)

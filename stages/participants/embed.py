@@ -73,8 +73,7 @@ BUILT_WITH: Final = ("backend", "dimension", "chunk_size", "chunk_step", "min_ev
 
 
 def settings_differences(built: IndexSource, settings: RunSettings) -> Iterator[str]:
-    """A message per setting whose value differs from the one that the index was built with. Two names of the same model
-    are equal."""
+    """A message per setting that differs from the one of the index. Two names of the same model are equal."""
     model = settings.model.embedding_model
     if canonical_model(built.model) != canonical_model(model):
         yield f"MODEL_EMBEDDING_MODEL: built with {built.model}, now {model}"
@@ -90,8 +89,7 @@ def split_difference(split: str, *, built: str, now: str) -> str | None:
 
 
 def variant_difference(built: TranscriptVariant, now: Mapping[TranscriptVariant, int]) -> str | None:
-    """A message if the index was built from another variant than the transcripts `now` counts; else None. What is
-    unknown cannot be compared."""
+    """A message if the index was built from another variant, as far as is known, than the transcripts `now` counts."""
     if built is TranscriptVariant.UNKNOWN or not now.keys() - {built, TranscriptVariant.UNKNOWN}:
         return None
     return f"transcripts: the index was built from variant {built}, those of the run are {counted_variants(now)}"

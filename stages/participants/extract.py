@@ -217,8 +217,7 @@ def read_evidence(reply: str, transcript: str, *, grounding: QuantitativeSetting
 def given_evidence(
     evidence: Mapping[str, object], transcript: str, *, grounding: QuantitativeSettings
 ) -> ExtractedEvidence:
-    """The quotes of a submitted object, whose keys are evidence keys, with the same checks as those of a model. Raises
-    EvidenceSchemaError, EvidenceGroundingError and EmptyTranscriptError."""
+    """The quotes of a submitted object, whose keys are evidence keys, with the same checks as those of a model."""
     refuse_blank(transcript)
     return _grounded(EvidenceExtractor.GIVEN, evidence, transcript, grounding)
 

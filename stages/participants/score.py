@@ -172,8 +172,7 @@ def consistency_of(samples: Sequence[int | None]) -> Consistency:
 
 
 def chosen_sample(consistency: Consistency) -> int:
-    """The index of the sample for an item's record: the first with the modal score, if half of them have it. If fewer
-    agree, it is the first sample, whose score may differ."""
+    """The sample for an item's record: the first with the modal score, if half of them have it, else the first."""
     if consistency.modal_confidence < _AGREED:
         return 0
     return consistency.samples.index(consistency.modal_score)

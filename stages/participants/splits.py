@@ -59,8 +59,7 @@ def named_splits(stored: Iterable[Split], asked: str) -> list[Split]:
 
 
 def named_split(stored: Sequence[Split], asked: str) -> Split:
-    """The split that NAME or DATA_SET/NAME stands for. Raises Refused when none is stored, and for a name that splits
-    of several data sets have, with what names each."""
+    """The split that NAME or DATA_SET/NAME stands for. Raises Refused when none is stored, or several are meant."""
     found = named_splits(stored, asked)
     if not found:
         known = [one.called for one in stored]
@@ -273,8 +272,7 @@ _LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
 
 
 def split_problems(splits: Sequence[Split], people: Mapping[int, Person]) -> dict[str, list[str]]:
-    """What is wrong with each split of a data set, and what to do, by its name. `people` are the participants of the
-    data set, who all have a transcript, by id."""
+    """What is wrong with each split of a data set, and what to do, by its name. `people` have a transcript."""
     found = {split.name: list(_of_one(split, people)) for split in splits}
     for name, problem in overlaps({split.name: split.participant_ids for split in splits}):
         found[name].append(f"{problem}; keep each in one of them")

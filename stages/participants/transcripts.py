@@ -108,8 +108,7 @@ def import_command(data_set: str | None, variant: TranscriptVariant | None = Non
 
 
 def vary(person: Participant, variant: TranscriptVariant) -> Participant:
-    """The participant with the transcript in a variant, made from its rows. Raises Refused if its own variant lacks
-    rows that this one has, and EmptyTranscriptError if the result is empty."""
+    """The participant with the transcript in a variant. Raises Refused if its own lacks rows that this one has."""
     if person.variant not in (*_COMPLETE, variant):
         raise Refused(
             f"The transcript of participant {person.id} is of variant '{person.variant}', from "

@@ -63,8 +63,7 @@ def keep_all(ranked: RankedReferences) -> ValidatedReferences:
 async def validate_by_similarity(
     ranked: RankedReferences, *, chunk_texts: Mapping[int, str], settings: RunSettings
 ) -> ValidatedReferences:
-    """Accept the references of enough similarity that mention the item, until enough are accepted. Raises DomainError
-    when the text of a chunk differs from the one that was ranked."""
+    """Accept the references of enough similarity that mention the item, until enough are accepted."""
 
     async def ask(item: PHQ8Item, _rank: int, reference: Reference) -> Decision:
         is_about_it = item.evidence_key in tag_chunk(text_of(reference, chunk_texts))

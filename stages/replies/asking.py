@@ -146,8 +146,7 @@ VERDICT_JSON_SCHEMA: Final = closed_object(
 async def ask_verdict(
     messages: tuple[Message, ...], *, purpose: str, chat: ChatModel, model: str, settings: RunSettings
 ) -> UsableReply[Decision]:
-    """Ask a validator at temperature 0, again while its reply is not exactly one verdict. Raises LLMResponseParseError
-    after the last re-ask, and the errors of the model's client unchanged."""
+    """Ask a validator at temperature 0, again while its reply is not exactly one verdict."""
     call = ChatCall(
         model=model,
         messages=messages,

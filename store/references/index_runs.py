@@ -205,8 +205,7 @@ async def chunks(connection: Connection, index_id: int) -> dict[int, str]:
 
 
 async def text_to_score(connection: Connection, index_id: int, chunk_id: int, chunk_hash: str) -> str:
-    """The text of a chunk. Raises EmbeddingArtifactMismatchError when it is not stored any more, and when scores for
-    its index would come too late."""
+    """The text of a chunk. Raises EmbeddingArtifactMismatchError when scores for its index would come too late."""
     row = await connection.fetchrow(CHUNK, chunk_id, index_id, chunk_hash)
     if row is None:
         raise index_missing(index_id)

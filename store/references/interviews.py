@@ -87,8 +87,7 @@ async def texts_longer_than(connection: Connection, hashes: Sequence[str], most_
 
 
 async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:
-    """A transcript, if it is still the one the run was submitted with. Raises TranscriptError when there is none any
-    more, and DomainError when it is another."""
+    """A transcript, if the run was submitted with it. Raises TranscriptError without one, DomainError for another."""
     row = await connection.fetchrow(TRANSCRIPT, data_set, participant_id)
     if row is None:
         raise TranscriptError(
