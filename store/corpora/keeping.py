@@ -20,7 +20,9 @@ _CHUNK_FIELDS = (*_CUT, "vector_status", "tokens")
 
 # Two imports into a corpus at the same moment take turns, so that one sees what the other stored.
 
-SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2"
+SAME_TEXT = f"""
+SELECT id, original_hash, page_lines, job_id, {", ".join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2
+"""
 
 
 # Whether they have their vectors yet does not matter.
@@ -63,8 +65,8 @@ async def keep(
     """
     content_hash = sha256(markdown.encode()).hexdigest()
     fields = described.model_dump()
-    text = {"markdown": markdown, "content_hash": content_hash}
     origin = {"original_hash": original_hash, "page_lines": list(page_lines), "job_id": job_id}
+    columns = {"markdown": markdown, "content_hash": content_hash, **origin, **fields}
     async with connection.transaction():
         await hold(connection, Lock.WORKS, corpus_id)
         path = {"corpus_id": corpus_id, "source_path": source_path}
@@ -77,17 +79,17 @@ async def keep(
             and {name: same_text[name] for name in fields} == fields
             and (original_hash is None or await cut_chunks(connection, same_text["id"]) == _uncounted(chunks))
         ):
-            await rows.update(connection, "works", {"id": same_text["id"]}, **origin)
+            if any(same_text[name] != value for name, value in origin.items()):
+                await rows.update(connection, "works", {"id": work_id}, **origin)
             return same_text["id"], ImportOutcome.UNCHANGED
         if work_id is None:
             outcome = ImportOutcome.NEW
-            work_id = await rows.insert(connection, "works", **path, **text, **origin, **fields)
+            work_id = await rows.insert(connection, "works", **path, **columns)
         else:
             outcome = ImportOutcome.REPLACED
             await withdraw_work(connection, work_id)
             await connection.execute("DELETE FROM chunks WHERE work_id = $1", work_id, timeout=BULK_SECONDS)
-            changes = {"updated_at": rows.NOW, **text, **origin, **fields}
-            await rows.update(connection, "works", {"id": work_id}, **changes)
+            await rows.update(connection, "works", {"id": work_id}, updated_at=rows.NOW, **columns)
         ids = [row["id"] for row in await connection.fetch(NEW_IDS, len(chunks))]
         await connection.copy_records_to_table(
             "chunks",
