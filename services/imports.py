@@ -104,10 +104,6 @@ def _read(file: WorkFile) -> ReadMarkdown | None:
     return described, document
 
 
-Report = Callable[[int, int], None]
-"""Takes how many works are stored, of how many."""
-
-
 class ImportedFile(Value):
     """What became of one file."""
 
@@ -166,14 +162,15 @@ async def import_files(
     *,
     later: Iterable[WorkFile | WorkFileError] = (),
     is_whole: bool = False,
-    report: Report | None = None,
+    report: Callable[[int, int], None] = lambda stored, of: None,
 ) -> Imported:
     """Import works of markdown, and submit the run that makes works of documents.
 
     `later` are documents that are read one after the other: all of them may be more than memory has. Markdown goes
     through the stages of a document too: where the request says so, when a model is to decide about headings, and a
     file that did so before. A file that cannot be a work is refused by itself; with `is_whole`, and where none is left,
-    nothing is imported, and WorkFilesError raised. Raises what `corpus_for_import` and `cutting` raise.
+    nothing is imported, and WorkFilesError raised. `report` takes how many works are stored, of how many. Raises what
+    `corpus_for_import` and `cutting` raise.
     """
     refused: Refusals = []
     read = await asyncio.to_thread(lambda: [*readable(files, refused)])
@@ -232,7 +229,7 @@ async def _keep_works(
     database: Database,
     corpus: StoredCorpus,
     works: Sequence[tuple[WorkFile, ReadMarkdown]],
-    report: Report | None,
+    report: Callable[[int, int], None],
 ) -> list[ImportedFile]:
     """Store each work in a transaction of its own. One whose text another work has is refused, by itself."""
     from adapters.cutting import cutting
@@ -251,8 +248,7 @@ async def _keep_works(
         else:
             became = {"outcome": outcome, "work_id": work_id, "title": title}
         kept.append(ImportedFile(file_name=source, **became))
-        if report is not None:
-            report(len(kept), len(works))
+        report(len(kept), len(works))
     return kept
 
 
