@@ -195,7 +195,8 @@ def work_show_command(target: dict[str, int], as_json: bool) -> None:
         return
     for name, value in facts.items():
         if value and name not in ("headings", "missing"):
-            draw(f"{name.replace('_', ' '):<14} {_in_words(value)}")
+            words = " ".join(map(str, value)) if isinstance(value, tuple) else value
+            draw(f"{name.replace('_', ' '):<14} {words}")
     table = FittingTable("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
         table.add_row(*_row(heading))
@@ -222,15 +223,6 @@ def export_command(target: dict[str, int], as_json: bool) -> None:
 
 def _name(letter: str, number: int | None) -> str | None:
     return None if number is None else f"{letter}{number}"
-
-
-def _in_words(value: Any) -> str:
-    match value:
-        case dict():
-            return ", ".join(f"{name.replace('_', ' ')} {_in_words(one)}" for name, one in value.items() if one)
-        case tuple():
-            return " ".join(map(str, value))
-    return str(value)
 
 
 def _row(heading: Heading) -> Sequence[object]:
