@@ -44,7 +44,10 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
     is read as `authors`, and a list of authors is joined by commas. Raises WorkFileError when the front matter is not a
     YAML mapping without aliases, is longer than 64,000 characters, or has an invalid value.
     """
-    fields = {**_bibliographic(front_matter(document.front_matter, file_name)), **given}
+    found = front_matter(document.front_matter, file_name)
+    named = {"authors": found.get("author"), **found}
+    fields = {name: _value(value) for name, value in named.items() if name in Bibliography.model_fields}
+    fields = {name: value for name, value in fields.items() if value is not None} | dict(given)
     if isinstance(fields.get("title"), str):
         fields["title"] = _text(fields["title"])
     if not fields.get("title"):
@@ -77,13 +80,6 @@ def front_matter(text: str, file_name: str) -> dict[str, Any]:
         "first line of dashes that does not start front matter.",
         line=line,
     )
-
-
-def _bibliographic(found: Mapping[str, Any]) -> dict[str, Any]:
-    fields = {name: _value(value) for name, value in found.items() if name in Bibliography.model_fields}
-    if "author" in found and "authors" not in fields:
-        fields["authors"] = _value(found["author"])
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _value(value: Any) -> Any:
@@ -225,22 +221,16 @@ def refuse_changed(works: Mapping[int, WorkText], hashes: Mapping[int, str]) -> 
 
 FIELDS: Final = ("author", "title", "tag", "year")
 
-_CONDITION: Final = re.compile(r"(\w+)\s*(>=|<=|=|>|<)\s*(.*)", re.DOTALL)
-_YEARS: Final = {
-    "=": lambda year: {"year_from": year, "year_to": year},
-    ">=": lambda year: {"year_from": year},
-    "<=": lambda year: {"year_to": year},
-    ">": lambda year: {"year_from": year + 1},
-    "<": lambda year: {"year_to": year - 1},
-}
+_CONDITION: Final = re.compile(r"(\w+)\s*(>=|<=|=)\s*(.*)", re.DOTALL)
+_YEARS: Final = {"=": ("year_from", "year_to"), ">=": ("year_from",), "<=": ("year_to",)}
 
 
 def work_filter(conditions: Iterable[str]) -> WorkFilter:
     """The filter that all conditions together make. Raises Refused for a condition that cannot be read, an unknown
     field, one that is given twice, and a value that cannot be used.
 
-    >>> str(work_filter(["author=Leaf", "year>=2001", "year<2010"]))
-    'author=Leaf, year>=2001, year<=2009'
+    >>> str(work_filter(["author=Leaf", "year>=2001", "year<=2010"]))
+    'author=Leaf, year>=2001, year<=2010'
     """
     fields: dict[str, Any] = {}
     for condition in conditions:
@@ -261,7 +251,8 @@ def _fields(condition: str) -> dict[str, Any]:
     found = _CONDITION.fullmatch(condition.strip())
     if found is None:
         raise Refused(
-            "Conditions on works are written like author=Leaf, title=tea, tag=green, year=2001 or year>=2001."
+            "Conditions on works are written like author=Leaf, title=tea, tag=green, year=2001, year>=2001 or "
+            "year<=2010."
         )
     name, sign, value = found[1][:50], found[2], found[3]
     if name not in FIELDS:
@@ -273,4 +264,4 @@ def _fields(condition: str) -> dict[str, Any]:
         return {name: value}
     if not re.fullmatch(r"-?[0-9]{1,4}", value):
         raise Refused("A year is a whole number, as in year>=2001.")
-    return _YEARS[sign](int(value))
+    return dict.fromkeys(_YEARS[sign], int(value))
