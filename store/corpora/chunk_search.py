@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -107,7 +107,10 @@ class PostgresChunkSearch:
             return lists
 
         found = await self._database.with_retry(search)
-        return found[0] if len(found) == 1 else [_merged(hits, limit) for hits in zip(*found, strict=True)]
+        if len(found) == 1:
+            return found[0]
+        together = ([*chain(*lists)] for lists in zip(*found, strict=True))
+        return [sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:limit] for hits in together]
 
     async def lexical(
         self,
@@ -155,10 +158,6 @@ def _exact(count: int, *, is_among: bool) -> str:
     )
 
 
-def _merged(lists: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
-    return sorted((hit for hits in lists for hit in hits), key=lambda hit: (-hit[1], hit[0]))[:limit]
-
-
 async def searched(connection: Connection, corpora: Sequence[int]) -> list[Record]:
     """How corpora are searched. Raises DomainError for one that is not stored."""
     found: list[Record] = await connection.fetch(SEARCHED, list(corpora))
@@ -204,8 +203,6 @@ CREATE INDEX CONCURRENTLY chunk_vector_hnsw_{corpus_id} ON chunk_vector
 USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WHERE corpus_id = {corpus_id}
 """
 
-DROP = "DROP INDEX CONCURRENTLY IF EXISTS chunk_vector_hnsw_{corpus_id}"
-
 
 async def build_index(connection: Connection, corpus_id: int) -> bool:
     """Build the vector index of a corpus where it has none. Whether this call built it.
@@ -227,4 +224,5 @@ async def build_index(connection: Connection, corpus_id: int) -> bool:
 
 async def drop_index(connection: Connection, corpus_id: int) -> None:
     """Drop the vector index of a corpus, whole or half-built; nothing happens where there is none."""
-    await connection.execute(DROP.format(corpus_id=int(corpus_id)), timeout=_BUILD_SECONDS)
+    statement = f"DROP INDEX CONCURRENTLY IF EXISTS chunk_vector_hnsw_{corpus_id:d}"
+    await connection.execute(statement, timeout=_BUILD_SECONDS)
