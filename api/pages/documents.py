@@ -18,7 +18,7 @@ from api.rendering import page
 from api.security.headers import CONTENT_SECURITY_POLICY
 from schemas.errors import LLMResponseParseError, MissingError, Refused, TemplateMissingError
 from schemas.values.base import MAX_ID
-from schemas.values.documents import Bibliography, CorpusChunk, DecidedBy, RepairAction, SelectionAction, WorkHeading
+from schemas.values.documents import Bibliography, CorpusChunk, DecidedBy, RepairAction, WorkHeading
 from schemas.values.requests import ChunksWanted
 from services import documents
 from services.documents import document_job, document_text, document_view
@@ -81,7 +81,7 @@ async def change_sections(request: Request, ctx: Context, job_id: PathId) -> Res
     """Store which of the listed sections are embedded."""
     fields = {name: str(value) for name, value in (await request.form()).items()}
     changed = [
-        f"{line} : {SelectionAction.VECTORIZE if f'embed-{line}' in fields else SelectionAction.SKIP}"
+        f"{line} : {'VECTORIZE' if f'embed-{line}' in fields else 'SKIP'}"
         for line, was in _numbered(fields, "was-")
         if (was == "true") != (f"embed-{line}" in fields)
     ]

@@ -129,13 +129,6 @@ class SanitisedDocument(Value):
     """With their lines in it."""
 
 
-class SelectionAction(StrEnum):
-    """What becomes of a section."""
-
-    SKIP = "SKIP"
-    VECTORIZE = "VECTORIZE"
-
-
 class SelectedSections(DecidedHeadings):
     """Stage `select`: the sections that are not embedded."""
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from schemas.settings.run import RunSettings
 from schemas.statuses import VectorStatus
-from schemas.values.documents import CutChunk, DecidedBy, Heading, SelectedSections, SelectionAction
+from schemas.values.documents import CutChunk, DecidedBy, Heading, SelectedSections
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import Section, sections
 from stages.documents.outline import ask_in_parts, heading_lines, title_key, without_number
@@ -66,6 +66,8 @@ def with_selection(headings: Iterable[Heading], skipped: Mapping[int, str]) -> t
 
 
 HEADINGS_OF_A_CALL: Final = 200
+ACTIONS: Final = ("SKIP", "VECTORIZE")
+"""What a reply may make of a section."""
 REASONS: Final = {
     DecidedBy.MODEL: "skipped by the model",
     DecidedBy.PASTED: "skipped by the pasted reply",
@@ -99,7 +101,7 @@ async def select_by_model(
         purpose="select sections",
         prompt=lambda part, _: select_prompt(part, template=template),
         read=lambda raw, part: decisions_of(raw, part, by=DecidedBy.MODEL),
-        form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
+        form=f"lines NUMBER : {'|'.join(ACTIONS)}, one for each heading, and nothing else",
     )
     decisions = dict(chain.from_iterable(part.items() for part in found))
     return SelectedSections(**dict(decided), skipped=propagated(sections, decisions))
@@ -115,8 +117,8 @@ def select_by_reply(
 
 def decisions_of(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> dict[int, str | None]:
     """Why each section that the reply names is skipped, by its line; None for one that is embedded."""
-    found = heading_lines(raw, words=list(SelectionAction), headings={section.start_line for section in sections})
-    return {line: REASONS[by] if word == SelectionAction.SKIP else None for line, (word, _) in found.items()}
+    found = heading_lines(raw, words=ACTIONS, headings={section.start_line for section in sections})
+    return {line: REASONS[by] if word == "SKIP" else None for line, (word, _) in found.items()}
 
 
 def propagated(
