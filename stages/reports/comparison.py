@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from schemas.statuses import JobStatus
@@ -26,15 +25,6 @@ from stages.reports.words import notices
 SUBJECTS: Final = {"participant": "participants", "query": "queries"}
 
 
-def corrected_level(comparisons: int) -> float:
-    """The confidence of each of several intervals that hold together with 95 % confidence (Bonferroni).
-
-    >>> corrected_level(1), round(corrected_level(5), 4)
-    (0.95, 0.99)
-    """
-    return 1 - (1 - LEVEL) / comparisons
-
-
 class _Side(NamedTuple):
     """A run of any kind, in one mode, with the jobs of its subjects."""
 
@@ -50,7 +40,7 @@ def compare_scores(sides: Sequence[tuple[ScoredRun, AssessmentMode]], *, chosen:
     by_run = [{str(job.participant_id): job for job in run.jobs_of(mode)} for run, mode in sides]
     cohorts = [cohort_of_jobs(jobs.values()) for jobs in by_run]
     first, *others = [_Side(run, jobs, mode.value) for (run, mode), jobs in zip(sides, by_run, strict=True)]
-    level = corrected_level(len(others))
+    level = 1 - (1 - LEVEL) / len(others)  # Bonferroni
     compared = []
     for (run, mode), side, cohort in zip(sides[1:], others, cohorts[1:], strict=True):
         measures = common_measures(sides[0][0], run, chosen)
@@ -80,7 +70,7 @@ def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) ->
     found = [measured(judged_queries(run), cutoff=measures.cutoff) for run in runs]
     stage = _last_common_stage(found)
     ndcg = measure_names(measures.cutoff)[0]
-    level = corrected_level(len(others))
+    level = 1 - (1 - LEVEL) / len(others)  # Bonferroni
     all_unlike: set[str] = set()
     compared = []
     for run, side, own, after in zip(runs[1:], others, queries[1:], found[1:], strict=True):
@@ -190,22 +180,17 @@ def _means(
 ) -> dict[str, ComparedMeasure]:
     """Means over subjects of values, a column for each name, of the baseline and of a run."""
     # The mean of the differences is the difference of the means, in each resample too.
-    intervals = partial(
-        mean_intervals,
-        [[after - before for before, after in zip(*pair, strict=True)] for pair in pairs],
-        measures,
-        columns=len(names),
-    )
-    found = zip(names, intervals(), intervals(level=level), strict=True)
+    deltas = [[after - before for before, after in zip(*pair, strict=True)] for pair in pairs]
+    plain, corrected = (mean_intervals(deltas, measures, columns=len(names), level=one) for one in (LEVEL, level))
     return {
         name: ComparedMeasure(
             subjects=len(pairs),
             baseline=_mean([before[place] for before, _ in pairs]),
             value=_mean([after[place] for _, after in pairs]),
-            delta=plain,
-            corrected=corrected,
+            delta=plain[place],
+            corrected=corrected[place],
         )
-        for place, (name, plain, corrected) in enumerate(found)
+        for place, name in enumerate(names)
     }
 
 

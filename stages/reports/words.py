@@ -294,21 +294,16 @@ def basis_in_words(basis: AnswerBasis) -> Iterator[str]:
     if basis.cut_chunks:
         of_sources = counted(basis.cut_chunks, "chunk")
         yield f"{of_sources} of the sources longer than the embedder reads: their ends were not compared."
-    if basis.left_out or basis.cut_chars:
+    lost_sources = [counted(basis.left_out, "further source")] if basis.left_out else []
+    if basis.cut_chars:
+        lost_sources.append(f"the last {basis.cut_chars} characters of source S{basis.shown}")
+    if lost_sources:
         yield (
-            f"The model reads and writes {basis.context_tokens} tokens together, so that "
-            + " and ".join(_not_shown(basis))
-            + " did not fit into the prompt."
+            f"The model reads and writes {basis.context_tokens} tokens together, so that {' and '.join(lost_sources)} "
+            "did not fit into the prompt."
         )
     if basis.shown < basis.available:
         yield f"The prompt has {basis.shown} of {basis.available} available sources."
-
-
-def _not_shown(basis: AnswerBasis) -> Iterator[str]:
-    if basis.left_out:
-        yield counted(basis.left_out, "further source")
-    if basis.cut_chars:
-        yield f"the last {basis.cut_chars} characters of source S{basis.shown}"
 
 
 def _why_retrieved(basis: AnswerBasis) -> str:
