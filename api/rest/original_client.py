@@ -55,14 +55,12 @@ Stored = dict[Literal["host", "port", "db_name", "app_user", "admin_user"], str 
 """The database, without its password. Both users are the same: one does everything."""
 
 
-class LanguageModelsReply(Reply):
-    """The language models of new questions."""
+Models = dict[Literal["openai", "gemini"], dict[Literal["light", "full"], str]]
+"""Of new questions, under the providers that the original knows: `openai` has them, at any backend; `gemini` is always
+empty, because there is no such backend."""
 
-    provider: str = Field(examples=["ollama"])
-    """LLM_BACKEND."""
-    models: dict[Literal["openai", "gemini"], dict[Literal["light", "full"], str]]
-    """Under the providers that the original knows: `openai` has the models of new questions, at any backend; `gemini`
-    is always empty, because there is no such backend."""
+LanguageModels = dict[Literal["provider", "models"], str | Models]
+"""The models of new questions, and LLM_BACKEND as their provider."""
 
 
 class LanguageModelsBody(Body):
@@ -90,7 +88,7 @@ class SettingsReply(Reply):
     settings: dict[str, SettingValue]
     """Every setting of a new run, and its source."""
     database: Stored
-    llm: LanguageModelsReply
+    llm: LanguageModels
     paths: dict[Literal["input_dir", "output_dir"], str] = NO_PATHS
     """Always empty: files are uploaded, or named when they are imported."""
 
@@ -190,7 +188,7 @@ async def show_settings(ctx: Context) -> SettingsReply:
 
 
 @router.put("/settings/llm", tags=["settings"])
-async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModelsReply:
+async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModels:
     """Choose the model of new questions, and the light one, for everybody: over REST, on the pages and by command.
 
     RAGQ_QUERY_MODEL and RAGQ_QUERY_LIGHT_MODEL of the server win; another model than they name is refused, and so is
@@ -234,10 +232,10 @@ def _database(ctx: ApiContext) -> Stored:
     }
 
 
-def _models(effective: EffectiveSettings) -> LanguageModelsReply:
+def _models(effective: EffectiveSettings) -> LanguageModels:
     run = effective.run
-    openai = {"light": run.query_light_model, "full": run.query_model}
-    return LanguageModelsReply(provider=run.llm.backend, models={"openai": openai, "gemini": dict.fromkeys(openai, "")})
+    openai: dict[Literal["light", "full"], str] = {"light": run.query_light_model, "full": run.query_model}
+    return {"provider": run.llm.backend, "models": {"openai": openai, "gemini": dict.fromkeys(openai, "")}}
 
 
 def _refuse_other(body: Confirmed, now: Mapping[Any, object], remedy: str) -> None:
