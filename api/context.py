@@ -8,10 +8,11 @@ from typing import Annotated
 
 from celery import Celery
 from fastapi import Depends, Request
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
 
 from api.event_streams import Streams
 from api.metrics import Metrics
-from api.security.authentication import LoginLimit
 from schemas.settings.process import ProcessSettings, prices_of
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.costs import Prices
@@ -50,9 +51,9 @@ class ApiContext:
         return Streams(self.database)
 
     @cached_property
-    def login_limit(self) -> LoginLimit:
-        """The limit of login attempts of this server."""
-        return LoginLimit()
+    def logins(self) -> MovingWindowRateLimiter:
+        """The login attempts of the last minute, by address."""
+        return MovingWindowRateLimiter(MemoryStorage())
 
     @cached_property
     def prices(self) -> Prices | None:

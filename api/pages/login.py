@@ -4,8 +4,9 @@ import re
 from datetime import timedelta
 from typing import Annotated, Final
 
-from fastapi import Form, Request
+from fastapi import Form, HTTPException, Request
 from fastapi.responses import RedirectResponse
+from limits import RateLimitItemPerMinute
 from starlette.responses import Response
 
 from api.context import Context
@@ -18,6 +19,10 @@ START: Final = "/rag"
 
 # A path on this server: browsers read two slashes, or a backslash, as another site, and drop line ends.
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[^\\\x00-\x20\x7f]*")
+
+#: Login attempts of an address. Each process counts for itself: a token of 256 bits cannot be guessed at any rate, and
+#: a count that all processes share would make login depend on one more server.
+TRIES: Final = RateLimitItemPerMinute(10)
 
 router = page_router()
 
@@ -36,7 +41,9 @@ async def login(
     next: Annotated[str, Form()] = START,
 ) -> Response:
     """Open a session by a token, and continue where the browser wanted to go."""
-    ctx.login_limit.note(request)
+    if not ctx.logins.hit(TRIES, "" if request.client is None else request.client.host):
+        again = {"Retry-After": str(TRIES.get_expiry())}
+        raise HTTPException(429, "Too many login attempts. Try again in a minute.", headers=again)
     lifetime = timedelta(hours=ctx.settings.ragq_api_session_hours)
     session = await ctx.database.once(open_session, token.strip(), lifetime=lifetime)
     if session is None:

@@ -10,9 +10,6 @@ from urllib.parse import quote, urlsplit
 
 import asyncpg
 from fastapi import Depends, HTTPException, Request
-from limits import RateLimitItemPerMinute
-from limits.storage import MemoryStorage
-from limits.strategies import MovingWindowRateLimiter
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -182,25 +179,3 @@ def _unauthenticated(request: Request) -> HTTPException:
 
 def _login_address(next_path: str | None) -> str:
     return LOGIN if next_path is None else f"{LOGIN}?next={quote(next_path)}"
-
-
-TRIES: Final = RateLimitItemPerMinute(10)
-
-
-class LoginLimit:
-    """Limits the login attempts of an address to 10 in any minute.
-
-    Each process counts for itself. A token of 256 bits cannot be guessed at any rate, and a count that all processes
-    share would make login depend on one more server.
-    """
-
-    def __init__(self) -> None:
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
-
-    def note(self, connection: HTTPConnection) -> None:
-        """Count an attempt of the client's address. Raises HTTPException for one too many."""
-        address = "" if connection.client is None else connection.client.host
-        if not self._limiter.hit(TRIES, address):
-            raise HTTPException(
-                429, "Too many login attempts. Try again in a minute.", headers={"Retry-After": str(TRIES.get_expiry())}
-            )
