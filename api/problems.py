@@ -173,16 +173,14 @@ async def _known(request: Request, error: Exception) -> Response:
         return respond(request, kind, "The database is unavailable; try again.", headers={"Retry-After": "2"})
     if isinstance(error, errors.WorkFilesError):
         # Their names are text of the client.
-        files = [_invalid_file(place, file) for place, file in error.files.items()]
+        files = []
+        for place, file in error.files.items():
+            line = "" if file.line is None else f"Line {file.line}: "
+            files.append(InvalidField(where=f"file {place + 1}", message=f"{line}{file.problem}"))
         return respond(
             request, kind, "Nothing was imported; `errors` lists the files that cannot be works.", invalid=files
         )
     return respond(request, kind, str(error), failure=error if isinstance(error, errors.StepFailedError) else None)
-
-
-def _invalid_file(place: int, error: errors.WorkFileError) -> InvalidField:
-    line = "" if error.line is None else f"Line {error.line}: "
-    return InvalidField(where=f"file {place + 1}", message=f"{line}{error.problem}")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:

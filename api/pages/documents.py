@@ -27,7 +27,6 @@ from stages.corpora.cut import pages_of
 from stages.documents.outline import DocumentFormat, format_of
 from stages.reports.tables import UI
 from store.corpora import corpora, works
-from store.database import Connection
 from store.runs.run_view import job_view
 
 PAGE_HEADINGS: Final = 200
@@ -111,7 +110,8 @@ async def _edited(
 
 
 async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part: int = 1, **shown: Any) -> Response:
-    lines, all_lines, prompt = list[TextLine](), 0, None
+    lines, all_lines = list[TextLine](), 0
+    prompt: str | None = None
     async with ctx.database.connection() as connection:
         view = await document_view(connection, job_id=job_id)
         job = await job_view(connection, job_id)
@@ -119,7 +119,8 @@ async def _page(request: Request, ctx: ApiContext, job_id: int, show: Show, part
             with suppress(MissingError):
                 lines, all_lines = _part(*await document_text(connection, job_id=job_id), part)
         else:
-            prompt = await _prompt(connection, job_id, show)
+            with suppress(MissingError, TemplateMissingError):
+                prompt = await documents.decision_prompt(connection, job_id, _STEPS[show])
     headings = [heading for heading in view.headings if show == "outline" or heading.embeds is not None]
     size, count = (PAGE_LINES, all_lines) if show == "text" else (PAGE_HEADINGS, len(headings))
     shown = {"pasted": ""} | shown
@@ -150,13 +151,6 @@ def _part(markdown: str, page_lines: Sequence[int], part: int) -> tuple[list[Tex
         begins.setdefault(first, pages[0])
     shown = enumerate(lines[first - 1 :][:PAGE_LINES], first)
     return [(number, text, begins.get(number)) for number, text in shown], len(lines)
-
-
-async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:
-    try:
-        return await documents.decision_prompt(connection, job_id, _STEPS[show])
-    except (MissingError, TemplateMissingError):
-        return None
 
 
 def _numbered(fields: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """`/ui/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
 
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import Path, Request
+from fastapi import Request
 from pydantic import ValidationError
 from starlette.datastructures import FormData
 from starlette.responses import RedirectResponse, Response
@@ -12,6 +12,7 @@ from api.context import ApiContext, Context
 from api.pages.forms import Part, Sent, by_field, fields_of, given, page_router
 from api.parameters import PathId, SearchWords
 from api.rendering import page
+from api.rest.tags import Name
 from schemas.errors import Refused, run_missing
 from schemas.values.base import Text
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
@@ -70,8 +71,6 @@ async def _form(request: Request, ctx: ApiContext, form: FormData, *, wrong: Map
 
 
 PAGE_TAGS: Final = 100
-
-Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$")]
 
 
 @router.get("/vocabularies")
