@@ -5,7 +5,6 @@ All values that depend on time are in `timings`: two reports of the same work di
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from pydantic import Field
 
@@ -16,10 +15,15 @@ from schemas.values.differences import Measures, RetrievalMeasures
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import FailureCounts, IndexIdentity, RunOrigin, SettingValue
 from schemas.values.scoring import (
+    BinaryMetrics,
+    InferenceType,
     Interval,
     ModeDraws,
+    NAReason,
     ReliabilityBin,
     RiskCoveragePoint,
+    ScoreBasis,
+    TotalMetrics,
     Totals,
 )
 
@@ -74,6 +78,31 @@ class Provenance(Value):
     consistency_temperature: float | None
 
 
+class ItemSignals(Value):
+    """The signals of the score of one item. Without a sample, a token or a reference the signal is None."""
+
+    na_reason: NAReason | None
+    basis: ScoreBasis | None
+    """None for the score of a language model, and for an N/A."""
+    evidence_source: str | None
+    llm_evidence_count: int
+    retrieval_reference_count: int
+    retrieval_similarity_mean: float | None
+    retrieval_similarity_max: float | None
+    verbalized_confidence: int | None
+    token_msp: float | None = None
+    token_pe: float | None = None
+    token_energy: float | None = None
+    consistency_samples: tuple[int | None, ...] | None = None
+    consistency_modal_score: int | None = None
+    consistency_modal_count: int | None = None
+    consistency_modal_confidence: float | None = None
+    consistency_score_std: float | None = None
+    consistency_na_rate: float | None = None
+    inference_used: bool
+    inference_type: InferenceType | None
+
+
 class SubjectResult(Value):
     """One participant. Without scores all values are None."""
 
@@ -91,8 +120,7 @@ class SubjectResult(Value):
     ground_truth_total: int | None
     ground_truth_items: dict[PHQ8Item, int] | None
     predicted_items: dict[PHQ8Item, int | None] | None
-    item_signals: dict[PHQ8Item, dict[str, Any]] | None
-    """The signals of each score. Without a sample, a token or a reference the signal is None."""
+    item_signals: dict[PHQ8Item, ItemSignals] | None
     reasks: int | None
     repairs: int | None
 
@@ -137,11 +165,8 @@ class Results(Value):
     intervals: dict[str, Interval]
     """Of these four, of Cmax, and of the totals and binary metrics."""
     per_item: dict[PHQ8Item, ItemResult]
-    total_metrics: dict[str, int | float | None]
-    """Of the total score, over those participants (`predicted` of `subjects`) with enough scored items to have one."""
-    binary_metrics: dict[str, Any]
-    """Of depression, over the participants whose bounds allow only one prediction; `confusion` has the four counts, and
-    positive is depressed."""
+    total_metrics: TotalMetrics
+    binary_metrics: BinaryMetrics
     results: tuple[SubjectResult, ...]
     """Ascending by participant."""
 

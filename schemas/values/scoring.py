@@ -153,6 +153,35 @@ class ChunkScores(FromReplies):
     """All eight items, 0..3; None where the chunk does not support any score."""
 
 
+class TotalMetrics(Value):
+    """The total score, over the participants with enough scored items to have one."""
+
+    subjects: int
+    predicted: int
+    coverage: float | None
+    """predicted / subjects"""
+    mae: float | None
+    rmse: float | None
+    pearson_r: float | None
+    severity_accuracy: float | None
+
+
+class BinaryMetrics(Value):
+    """Predictions of depression, over the participants whose bounds allow only one."""
+
+    subjects: int
+    predicted: int
+    coverage: float | None
+    """predicted / subjects"""
+    accuracy: float | None
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    auroc: float | None
+    confusion: dict[str, int]
+    """`true_positive`, `false_positive`, `true_negative` and `false_negative`; positive is depressed."""
+
+
 class RiskCoveragePoint(Value):
     """The point at which all items of at least this confidence are included."""
 

@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.participants import ITEM_SCORES, PHQ8Item
-from schemas.values.scoring import ItemScore, Subject
+from schemas.values.scoring import BinaryMetrics, ItemScore, Subject, TotalMetrics
 from stages.participants.score_reply import severity_of
 
 Floats = NDArray[np.float64]
@@ -112,9 +111,9 @@ def ratio(parts: Floats, wholes: Floats) -> Floats:
 
 
 def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int) -> dict[str, Floats]:
-    """The rates of predicting depression over each resample. The truth is depressed when the true total reaches the
-    same threshold. Participants without a prediction are excluded, not counted as missed. F1 has no value if precision
-    or recall has none, or both are 0."""
+    """The rates of BinaryMetrics over each resample. The truth is depressed when the true total reaches the same
+    threshold. Participants without a prediction are excluded, not counted as missed. F1 has no value if precision or
+    recall has none, or both are 0."""
     sides = _sides(cohort, threshold)
     true_positive, false_positive, true_negative, false_negative = (draws @ side for side in sides.values())
     predicted = true_positive + false_positive + true_negative + false_negative
@@ -134,11 +133,15 @@ def binary_rates(cohort: Cohort, draws: Draws, *, threshold: int) -> dict[str, F
     }
 
 
-def binary_metrics(cohort: Cohort, *, threshold: int) -> dict[str, Any]:
-    """All of these over the cohort, with the counts of the four outcomes."""
+def binary_metrics(cohort: Cohort, *, threshold: int) -> BinaryMetrics:
+    """All of these over the cohort."""
     confusion = {name: int(side.sum()) for name, side in _sides(cohort, threshold).items()}
-    counts = {"subjects": len(cohort), "predicted": sum(confusion.values()), "confusion": confusion}
-    return counts | _known(binary_rates(cohort, everybody_once(cohort), threshold=threshold))
+    return BinaryMetrics(
+        subjects=len(cohort),
+        predicted=sum(confusion.values()),
+        confusion=confusion,
+        **_known(binary_rates(cohort, everybody_once(cohort), threshold=threshold)),
+    )
 
 
 def _known(rates: Mapping[str, Floats]) -> dict[str, float | None]:
@@ -200,7 +203,7 @@ def has_total(cohort: Cohort, *, min_coverage: float) -> NDArray[np.bool_]:
 
 
 def total_rates(cohort: Cohort, draws: Draws, *, min_coverage: float) -> dict[str, Floats]:
-    """The rates of the total score over each resample; a total is the sum of the scored items.
+    """The rates of TotalMetrics over each resample; a total is the sum of the scored items.
 
     `pearson_r` has no value for fewer than two participants, or without variance in totals or truth:
     r = (n sum(xy) - sum(x) sum(y)) / sqrt((n sum(xx) - sum(x)^2) (n sum(yy) - sum(y)^2)); all sums are of whole
@@ -225,7 +228,10 @@ def total_rates(cohort: Cohort, draws: Draws, *, min_coverage: float) -> dict[st
     }
 
 
-def total_metrics(cohort: Cohort, *, min_coverage: float) -> dict[str, int | float | None]:
+def total_metrics(cohort: Cohort, *, min_coverage: float) -> TotalMetrics:
     """All of these over the cohort."""
-    counts = {"subjects": len(cohort), "predicted": int(has_total(cohort, min_coverage=min_coverage).sum())}
-    return counts | _known(total_rates(cohort, everybody_once(cohort), min_coverage=min_coverage))
+    return TotalMetrics(
+        subjects=len(cohort),
+        predicted=int(has_total(cohort, min_coverage=min_coverage).sum()),
+        **_known(total_rates(cohort, everybody_once(cohort), min_coverage=min_coverage)),
+    )

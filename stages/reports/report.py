@@ -343,10 +343,10 @@ def _predictions(report: Report) -> Iterator[Table]:
         columns: dict[str, dict[str, Cell]] = {}
         predicted = 0
         for one in report.experiments:
-            found: Mapping[str, Any] = getattr(one.results, f"{mode}_metrics")
-            predicted += found["predicted"]
+            found = one.results.total_metrics if mode == "total" else one.results.binary_metrics
+            predicted += found.predicted
             figures = {name: Figure(one.results.intervals[key]) for name, key in metrics.items()}
-            columns[one.results.mode.value] = {"participants": found["predicted"], **figures}
+            columns[one.results.mode.value] = {"participants": found.predicted, **figures}
         is_chosen = measures.prediction_mode == mode
         if predicted or is_chosen:
             yield by_column(caption, "metric", columns, is_for_papers=is_chosen)

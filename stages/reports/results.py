@@ -10,21 +10,11 @@ from typing import Any
 import numpy as np
 
 from schemas.errors import FailureCategory, FailureSeverity
-from schemas.values.chat import TokenSignals
 from schemas.values.differences import Measures
 from schemas.values.participants import ITEMS_BY_KEY, AssessmentMode, PHQ8Item
-from schemas.values.reports import ItemResult, Results, SubjectResult
+from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
 from schemas.values.runs import FailedAttempt, FailureCounts, FailureSummary, ReportedFailure, ScoredJob
-from schemas.values.scoring import (
-    Consistency,
-    Draw,
-    ItemScore,
-    ModeDraws,
-    ScoreBasis,
-    Subject,
-    ground_truth,
-    item_errors,
-)
+from schemas.values.scoring import Draw, ItemScore, ModeDraws, ScoreBasis, Subject, ground_truth, item_errors
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.scores import (
     Cohort,
@@ -72,22 +62,22 @@ def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResul
     )
 
 
-def _signals(item: ItemScore) -> dict[str, Any]:
+def _signals(item: ItemScore) -> ItemSignals:
     """The signals of a score. Evidence, reason and marker are omitted because they quote the interview."""
-    return {
-        "na_reason": item.na_reason,
-        "basis": item.basis,
-        "evidence_source": item.evidence_source,
-        "llm_evidence_count": item.evidence_count,
-        "retrieval_reference_count": item.retrieval.count,
-        "retrieval_similarity_mean": item.retrieval.mean,
-        "retrieval_similarity_max": item.retrieval.maximum,
-        "verbalized_confidence": item.confidence,
-        **{f"token_{name}": getattr(item.tokens, name, None) for name in TokenSignals.model_fields},
-        **{f"consistency_{name}": getattr(item.consistency, name, None) for name in Consistency.model_fields},
-        "inference_used": item.inference_used,
-        "inference_type": item.inference_type,
-    }
+    return ItemSignals(
+        na_reason=item.na_reason,
+        basis=item.basis,
+        evidence_source=item.evidence_source,
+        llm_evidence_count=item.evidence_count,
+        retrieval_reference_count=item.retrieval.count,
+        retrieval_similarity_mean=item.retrieval.mean,
+        retrieval_similarity_max=item.retrieval.maximum,
+        verbalized_confidence=item.confidence,
+        inference_used=item.inference_used,
+        inference_type=item.inference_type,
+        **{f"token_{name}": value for name, value in item.tokens or ()},
+        **{f"consistency_{name}": value for name, value in item.consistency or ()},
+    )
 
 
 def cohort_of_jobs(jobs: Iterable[ScoredJob]) -> Cohort:

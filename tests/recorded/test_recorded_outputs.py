@@ -160,7 +160,7 @@ def test_errors_coverage_totals_and_binary_metrics_are_equal(case: Any) -> None:
         (scores.total_metrics(cohort, min_coverage=0.5), "totals"),
         (scores.binary_metrics(cohort, threshold=10), "binary"),
     ):
-        assert {name: metrics[name] for name in case[group]} == {
+        assert {name: getattr(metrics, name) for name in case[group]} == {
             name: close(value) for name, value in case[group].items()
         }
 

@@ -17,7 +17,7 @@ def test_binary_measures_of_a_worked_example() -> None:
     six = cohort((HIGH, HIGH), ("3333", HIGH), (HIGH, LOW), (LOW, LOW), (LOW, HIGH), ("33300---", HIGH))
 
     # Totals of the depressed 10, 12, 4, of the others 10, 4. Pairs: 10 = 10, 10 > 4, 12 > 10, 12 > 4, 4 < 10, 4 = 4.
-    assert binary_metrics(six, threshold=10) == {
+    assert binary_metrics(six, threshold=10).model_dump() == {
         "subjects": 6,
         "predicted": 5,
         "coverage": pytest.approx(5 / 6),
@@ -33,7 +33,7 @@ def test_binary_measures_of_a_worked_example() -> None:
 def test_the_threshold_holds_for_prediction_and_truth() -> None:
     found = binary_metrics(cohort((LOW, LOW), (HIGH, LOW)), threshold=4)
 
-    assert found["confusion"] == {"true_positive": 2, "false_positive": 0, "true_negative": 0, "false_negative": 0}
+    assert found.confusion == {"true_positive": 2, "false_positive": 0, "true_negative": 0, "false_negative": 0}
 
 
 @pytest.mark.parametrize(
