@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.values.base import Value
@@ -144,21 +144,12 @@ RETURNING token_id
 """
 
 
-class Recognised(NamedTuple):
-    """What a token or a session opens."""
-
-    token_id: int | None
-    """The token that it is, or was opened with; None for one that is unknown, expired or revoked, and without any."""
-    scope: Scope | None
-    any_live: bool
-    """There is a live token, so that requests need one."""
-
-
-async def recognise(connection: Connection, secret: str | None) -> Recognised:
-    """Whose token, or session of a browser, a secret is, and whether anybody has to show one at all. Notes the use of
-    the token, once a minute."""
+async def recognise(connection: Connection, secret: str | None) -> tuple[int | None, Scope | None, bool]:
+    """The token that a secret is, or with which a session of a browser was opened, and its scope; None for a secret
+    that is unknown, expired or revoked, and without any. And whether there is a live token, so that requests need one.
+    Notes the use of the token, once a minute."""
     row = await connection.fetchrow(RECOGNISE, None if secret is None else hashed(secret))
-    return Recognised(row["id"], None if row["id"] is None else Scope(row["scope"]), row["any_live"])
+    return row["id"], None if row["id"] is None else Scope(row["scope"]), row["any_live"]
 
 
 async def open_session(connection: Connection, secret: str, *, lifetime: timedelta) -> str | None:

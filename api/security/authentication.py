@@ -92,14 +92,14 @@ class Authentication:
         if secret is None and not may_be_open:
             return None
         try:
-            found = await self.database.once(access.recognise, secret)
+            token_id, scope, any_live = await self.database.once(access.recognise, secret)
         except asyncpg.UndefinedTableError:
             raise StackError("The database has no tables of ragq's API yet. `ragq db migrate` makes them.") from None
-        if found.token_id is None:
-            return Principal(name="open", can_write=True) if may_be_open and not found.any_live else None
+        if token_id is None:
+            return Principal(name="open", can_write=True) if may_be_open and not any_live else None
         return Principal(
-            name=f"token:{found.token_id}",
-            can_write=found.scope is access.Scope.WRITE,
+            name=f"token:{token_id}",
+            can_write=scope is access.Scope.WRITE,
             token_in_request=in_header,
             has_session=not in_header,
         )

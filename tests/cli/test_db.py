@@ -55,11 +55,11 @@ def test_the_token_alone_is_on_stdout_and_no_list_shows_it(ragq: Ragq, stored: S
     made = ragq("token", "create", "laptop")
     secret = made.stdout.strip()
     assert (made.stdout.startswith("ragq_"), made.stdout.count("\n"), secret in made.stderr) == (True, 1, False)
-    assert stored(recognise, secret).scope is Scope.WRITE
+    assert stored(recognise, secret)[1] is Scope.WRITE
     assert "From now on the API and its pages open for tokens alone, on loopback too." in made.stderr
 
     limited = ragq("token", "create", "monitor", "--read-only", "--days", "30").stdout.strip()
-    assert stored(recognise, limited).scope is Scope.READ
+    assert stored(recognise, limited)[1] is Scope.READ
     assert ragq("token", "create", "x", "--days", "0").exit_code == 2
 
     first, listed = ragq("token", "revoke", "monitor"), ragq("token", "list")
@@ -72,7 +72,7 @@ def test_the_token_alone_is_on_stdout_and_no_list_shows_it(ragq: Ragq, stored: S
     last = ragq("token", "revoke", "1")
     assert (first.output, last.stdout) == ("Revoked token 2, monitor.\n", "Revoked token 1, laptop.\n")
     assert "No live token is left" in last.stderr
-    assert [stored(recognise, one).token_id for one in (secret, limited)] == [None, None]
+    assert [stored(recognise, one)[0] for one in (secret, limited)] == [None, None]
 
 
 def test_show_keeps_secrets_and_refuses_what_submit_would_refuse(ragq: Ragq) -> None:

@@ -22,7 +22,7 @@ OVER = timedelta(seconds=-1)
 
 
 async def holder(connection: Connection, secret: str | None) -> int | None:
-    return (await recognise(connection, secret)).token_id
+    return (await recognise(connection, secret))[0]
 
 
 async def test_a_token_opens_and_only_its_hash_is_stored(connection: Connection) -> None:
