@@ -14,7 +14,7 @@ from schemas.chains import STAGES
 from schemas.statuses import Priority
 from schemas.values.requests import RunChanges
 from schemas.values.runs import RunLimits, Target
-from services.forks import ForkRequest, fork_each, grid_points, left_out_in_words, plan_fork
+from services.forks import fork_each, grid_points, left_out_in_words, plan_fork
 from services.new_runs import Submitted
 from services.runs import NO_LIMITS, Action, change_run, control, redo
 from stages.reports.words import counted
@@ -82,11 +82,12 @@ def fork_command(
     points = grid_points(dict(grid))
     if name is not None and len(points) > 1:
         raise click.UsageError("--name goes with one fork.")
-    requests = [ForkRequest(target=target, stage=stage, values={**values, **point}) for point in points]
+    changes = [{**values, **point} for point in points]
     if dry_run:
-        print_estimates([partial(plan_fork, request=request) for request in requests], as_json=as_json)
+        plans = [partial(plan_fork, target=target, stage=stage, values=change) for change in changes]
+        print_estimates(plans, as_json=as_json)
         return
-    forked = with_open_database(fork_each, requests, name=name, always_new=always_new)
+    forked = with_open_database(fork_each, target, stage, changes, name=name, always_new=always_new)
     for one in forked:
         report_fork(one, stage)
     conclude(forked, wait=wait, as_json=as_json, **{"parent": f"r{forked[0].parent_id}", "from": stage})

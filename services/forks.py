@@ -3,7 +3,7 @@
 import itertools
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from schemas.chains import CHAINS, READ_AT_SUBMISSION, readers_of, stages_of
@@ -65,28 +65,18 @@ class NewFork(NewRun):
         return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "kept": attempts})
 
 
-@dataclass(frozen=True, kw_only=True)
-class ForkRequest:
-    """What is asked for."""
-
-    target: Target
-    """A run, or one of its jobs."""
-    stage: str
-    """The first stage that is computed."""
-    values: Mapping[str, Any] = field(default_factory=dict)
-    """Settings, and values of the preset, that win over those of the parent, by name."""
-
-
 async def fork(
     database: Database,
-    request: ForkRequest,
+    target: Target,
+    stage: str,
+    values: Mapping[str, Any] = {},
     *,
     name: str | None = None,
     always_new: bool = False,
     key: RequestKey | None = None,
 ) -> Submitted:
     """Store a fork, or find the same one and retry its failed jobs. Raises as its plan and `submit_run` do."""
-    new = await database.once(plan_fork, request)
+    new = await database.once(plan_fork, target, stage, values)
     submitted = await submit_run(database, new, name=name, always_new=always_new, key=key)
     return submitted.model_copy(update={"parent_id": new.parent_id, "left_out": dict(new.left_out)})
 
@@ -104,62 +94,71 @@ def grid_points(grid: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 
 
 async def fork_each(
-    database: Database, requests: Sequence[ForkRequest], *, name: str | None = None, always_new: bool = False
+    database: Database,
+    target: Target,
+    stage: str,
+    points: Sequence[Mapping[str, Any]],
+    *,
+    name: str | None = None,
+    always_new: bool = False,
 ) -> list[Submitted]:
-    """Several forks, of which every one is checked before the first is stored. Raises as `fork` does."""
+    """A fork for each of these values, every one checked before the first is stored. Raises as `fork` does."""
     async with database.connection() as connection:
         # The first is checked where it is stored.
-        for request in requests[1:]:
-            await plan_fork(connection, request)
-    return [await fork(database, request, name=name, always_new=always_new) for request in requests]
+        for values in points[1:]:
+            await plan_fork(connection, target, stage, values)
+    return [await fork(database, target, stage, values, name=name, always_new=always_new) for values in points]
 
 
-async def plan_fork(connection: Connection, request: ForkRequest) -> NewFork:
-    """The fork of a run or a job: its jobs, and the outputs of the stages before that they copy.
+async def plan_fork(connection: Connection, target: Target, stage: str, values: Mapping[str, Any] = {}) -> NewFork:
+    """The fork of a run or of one of its jobs, which computes the stages from `stage` on: its jobs, and the outputs of
+    the stages before that they copy. `values` are settings, and values of the preset, that win over the parent's.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
     MissingError, SettingsError and PresetValueError for values that cannot be used, and Refused for a stage that no
     job can be forked from, and for a setting that an earlier stage, the submission, or no stage reads.
     """
-    parent = await _parent(connection, request.target)
-    found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
+    parent = await _parent(connection, target)
+    found = await forks.parent_jobs(connection, parent.id, job_id=target.job_id)
     if parent.kind == KIND:
         await works.refuse_replaced(connection, [job.id for job in found])
-    modes = _modes(parent, found, request.stage)
+    modes = _modes(parent, found, stage)
     snapshot = await runs.settings(connection, parent.id)
-    _refuse_values(parent, modes, request)
-    new = changed_snapshot(snapshot, request.values)
+    _refuse_values(parent, modes, target, stage, values)
+    new = changed_snapshot(snapshot, values)
     frozen = thaw(new)
-    earlier = {mode: stages_of(parent.kind, mode, until=request.stage)[:-1] for mode in modes}
-    ready, left_out = _ready(found, request.stage, earlier)
+    earlier = {mode: stages_of(parent.kind, mode, until=stage)[:-1] for mode in modes}
+    ready, left_out = _ready(found, stage, earlier)
     if not ready:
         why = "; ".join(left_out_in_words(left_out))
-        raise Refused(
-            f"No job of {request.target} can be forked from stage '{request.stage}': {why}.", slug="fork-refused"
-        )
-    stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
-    kept = await forks.sources(connection, [job.id for job in ready], stages)
+        raise Refused(f"No job of {target} can be forked from stage '{stage}': {why}.", slug="fork-refused")
+    before = sorted({one for of_mode in earlier.values() for one in of_mode})
+    kept = await forks.sources(connection, [job.id for job in ready], before)
     own_hash = _settings_hash(parent.kind, frozen)
 
     async def copy(connection: Connection, run_id: int) -> None:
         job_ids = await forks.store(
-            connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, kept=kept
+            connection, run_id, parent_id=parent.id, stage=stage, settings_hash=own_hash, kept=kept
         )
         await queries.copy(connection, job_ids)
 
-    inputs = [await _inputs(connection, parent.kind, job, frozen, request.values) for job in ready]
+    inputs = [await _inputs(connection, parent.kind, job, frozen, values) for job in ready]
+    of_job = {} if target.job_id is None else {"job": target.job_id}
     return NewFork(
         kind=parent.kind,
         profile=parent.profile,
         settings=new,
         settings_hash=own_hash,
-        request=_request(parent, request, frozen, modes),
+        request={
+            **_inherited(parent, frozen, modes),
+            "fork": {"run": parent.id, "from": stage, "set": sorted(values), **of_job},
+        },
         jobs=[
-            NewJob(mode=job.mode, subject=job.subject, inputs=of_job, stages=job.stages)
-            for job, of_job in zip(ready, inputs, strict=True)
+            NewJob(mode=job.mode, subject=job.subject, inputs=own, stages=job.stages)
+            for job, own in zip(ready, inputs, strict=True)
         ],
         parent_id=parent.id,
-        stage=request.stage,
+        stage=stage,
         kept=kept,
         left_out=left_out,
         effect=copy,
@@ -208,8 +207,9 @@ def _modes(parent: RunOverview, found: Sequence[ParentJob], stage: str) -> list[
     return sorted(modes)
 
 
-def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkRequest) -> None:
-    values = request.values
+def _refuse_values(
+    parent: RunOverview, modes: Sequence[str], target: Target, stage: str, values: Mapping[str, Any]
+) -> None:
     unknown = [
         unknown_name(name, ORIGIN, {**RUN_SETTINGS, **(PRESET_SETTINGS if parent.kind == "query" else {})})
         for name in values
@@ -220,19 +220,19 @@ def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkReque
     for name in values:
         if name in READ_AT_SUBMISSION[parent.kind]:
             raise Refused(_submit_instead(parent, name, values[name]), slug="fork-refused")
-        if not any(name in stage.reads for chain in CHAINS.values() for stage in chain):
+        if not any(name in one.reads for chain in CHAINS.values() for one in chain):
             continue
-        readers = [stage for mode in modes for stage in readers_of(parent.kind, mode, name)]
+        readers = [one for mode in modes for one in readers_of(parent.kind, mode, name)]
         if not readers:
             raise Refused(
                 f"No stage of run r{parent.id} reads {name}, so the fork would compute the same.", slug="fork-refused"
             )
         chain = max((stages_of(parent.kind, mode) for mode in modes), key=len)
         reader = min(readers, key=chain.index)
-        if chain.index(reader) < chain.index(request.stage):
+        if chain.index(reader) < chain.index(stage):
             raise Refused(
-                f"Stage '{reader}' reads {name}, and comes before '{request.stage}'. Fork from there: `ragq fork "
-                f"{request.target} --from {reader} --set {name}=VALUE`.",
+                f"Stage '{reader}' reads {name}, and comes before '{stage}'. Fork from there: `ragq fork "
+                f"{target} --from {reader} --set {name}=VALUE`.",
                 slug="fork-refused",
             )
 
@@ -280,13 +280,9 @@ def left_out_in_words(left_out: Mapping[str, Sequence[int]]) -> list[str]:
     return [f"{listed([f'j{one}' for one in job_ids], _LISTED)}: {why}" for why, job_ids in left_out.items()]
 
 
-def _request(parent: RunOverview, request: ForkRequest, frozen: FrozenSettings, modes: Sequence[str]) -> dict[str, Any]:
-    own: dict[str, Any] = {"run": parent.id, "from": request.stage, "set": sorted(request.values)}
-    if request.target.job_id is not None:
-        own["job"] = request.target.job_id
+def _inherited(parent: RunOverview, frozen: FrozenSettings, modes: Sequence[str]) -> dict[str, Any]:
     inherited = {name: value for name, value in parent.request.items() if name != "left_parity"}
-    left = left_parity(parent.profile, frozen.run) if AssessmentMode.FEW_SHOT in modes else {}
-    return inherited | left | {"fork": own}
+    return inherited | (left_parity(parent.profile, frozen.run) if AssessmentMode.FEW_SHOT in modes else {})
 
 
 def _settings_hash(kind: str, frozen: FrozenSettings) -> str:

@@ -19,7 +19,7 @@ from schemas.values.requests import RunChanges, RunsWanted
 from schemas.values.runs import RunLimits, SettingValue, Target
 from schemas.values.scoring import ScoreTable
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
-from services.forks import ForkRequest, fork
+from services.forks import fork
 from services.new_runs import Submitted
 from services.reports import MOST, compare
 from services.runs import Action, ControlResult, change_run, control, delete_run, redo
@@ -179,8 +179,8 @@ async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Respo
 
     Jobs whose earlier stages are not stored are left out, and listed. A setting that an earlier stage reads is refused.
     """
-    request = ForkRequest(target=Target(run_id, None), stage=body.stage, values=body.values)
-    forked = await fork(ctx.database, request, always_new=body.always_new, key=key)
+    target, always_new = Target(run_id, None), body.always_new
+    forked = await fork(ctx.database, target, body.stage, body.values, always_new=always_new, key=key)
     announce(response, forked)
     return forked
 

@@ -8,7 +8,7 @@ from schemas.values.requests import WorksWanted
 from schemas.values.runs import Target
 from services import documents
 from services.documents import document_text, document_view
-from services.forks import ForkRequest, fork
+from services.forks import fork
 from services.runs import redo
 from store.corpora import works
 from store.runs import attempts
@@ -123,7 +123,7 @@ async def test_the_job_of_an_earlier_file_is_not_edited_repeated_or_forked(libra
     with refused("document-replaced"):
         await redo(library.database, old, "convert")
     with refused("document-replaced"):
-        await fork(library.database, ForkRequest(target=Target(None, old), stage="repair"))
+        await fork(library.database, Target(None, old), "repair")
 
 
 async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_fork(library: Library) -> None:
@@ -138,8 +138,8 @@ async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in
     assert (await library.output(job_id, CutDocument)).outcome == "unchanged"
 
     library.answers(lambda call: REPAIR)
-    request = ForkRequest(target=Target(None, job_id), stage="repair", values={"RAGQ_REPAIR_BY": "model"})
-    forked = await library.job_of_run((await fork(library.database, request)).run_id)
+    by_model = await fork(library.database, Target(None, job_id), "repair", {"RAGQ_REPAIR_BY": "model"})
+    forked = await library.job_of_run(by_model.run_id)
     await library.run(forked)
     assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
     assert (await document_view(connection, work_id=work_id)).job_id == forked

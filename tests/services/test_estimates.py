@@ -10,7 +10,7 @@ from schemas.values.costs import Estimate, ModelPrice, Prices
 from schemas.values.participants import AssessmentMode
 from schemas.values.requests import ParticipantRequest
 from schemas.values.runs import Target
-from services.forks import ForkRequest, plan_fork
+from services.forks import plan_fork
 from services.submit import estimate, plan_request
 from store.database import Connection
 from tests.embedded import ValkeyServer
@@ -75,8 +75,8 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
         await connection.execute("UPDATE stage_attempt SET started_at = '2026-01-01', ended_at = '2026-01-01 00:00:12'")
 
         same, other, unlike = [await estimated(bench, REQUEST, of, prices) for of in (settings, others, unlikes)]
-        request = ForkRequest(target=Target(1, None), stage="assemble")
-        fork = await estimate(bench.database, partial(plan_fork, request=request), prices)
+        plan = partial(plan_fork, target=Target(1, None), stage="assemble")
+        fork = await estimate(bench.database, plan, prices)
 
         await connection.execute("UPDATE llm_call_use SET is_reused = true")
         await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")

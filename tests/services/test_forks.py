@@ -8,7 +8,7 @@ from schemas.errors import PresetValueError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.runs import Target
-from services.forks import ForkRequest, fork, plan_fork
+from services.forks import fork, plan_fork
 from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
@@ -28,12 +28,12 @@ PAID = ("stage_vector", "llm_call")
 SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
 
 
-def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:
-    return ForkRequest(target=Target(run_id, None), stage=stage, values=values)
+def of_run(run_id: int, stage: str, **values: str) -> tuple[Target, str, dict[str, str]]:
+    return Target(run_id, None), stage, values
 
 
-async def stored(database: Database, request: ForkRequest) -> StoredRun:
-    return await database.once(store_run, await database.once(plan_fork, request))
+async def stored(database: Database, asked: tuple[Target, str, dict[str, str]]) -> StoredRun:
+    return await database.once(store_run, await database.once(plan_fork, *asked))
 
 
 async def a_parent(bench: Bench, options: dict[str, str] = JUDGED, *, profile: str = "paper") -> tuple[int, int]:
@@ -125,14 +125,14 @@ async def test_what_cannot_be_forked_is_refused_with_a_remedy(bench: Bench) -> N
         ("rerankk", "EMBEDDING_TOP_K_REFERENCES", "1", "Did you mean 'rerank'"),
     ]:
         with refused("fork-refused", match=words):
-            await bench.database.once(plan_fork, of_run(parent, stage, **{name: value}))
+            await bench.database.once(plan_fork, *of_run(parent, stage, **{name: value}))
 
 
 async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:
     parent, _ = await a_parent(bench, FULL | SPEC_33, profile="paper-parity")
     values = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0"}, dict.fromkeys(SPEC_33, "0")
 
-    left, parity = [await bench.database.once(plan_fork, of_run(parent, "rerank", **of)) for of in values]
+    left, parity = [await bench.database.once(plan_fork, *of_run(parent, "rerank", **of)) for of in values]
 
     assert left.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
     assert "left_parity" not in parity.request
@@ -154,13 +154,13 @@ async def test_jobs_whose_earlier_stages_are_missing_are_left_out(database: Data
             await take(connection, job_id, "embed", committing({}))
             await take(connection, job_id, "retrieve", ends)
 
-    forked = await fork(database, of_run(parent.run_id, "retrieve"))
+    forked = await fork(database, *of_run(parent.run_id, "retrieve"))
 
     assert [job.subject for job in await forks.parent_jobs(connection, forked.run_id)] == ["1", "2"]
     assert forked.left_out == {"stage 'extract' is not stored": [early], "it has no stage 'retrieve'": [zero_shot]}
     assert forked.jobs == 2
     with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
-        await plan_fork(connection, ForkRequest(target=Target(None, early), stage="retrieve"))
+        await plan_fork(connection, Target(None, early), "retrieve")
 
 
 async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, connection: Connection) -> None:
@@ -181,9 +181,9 @@ async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, 
     vectors = await attempts.output(connection, child.job_ids[0], "embed")
     assert vectors is not None and len(await attempts.vectors(connection, vectors.attempt_id)) == 4
     with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):
-        await plan_fork(connection, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "2"}))
+        await plan_fork(connection, *of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "2"}))
     with refused("fork-refused", match=r"Stage 'retrieve' reads retrieval\.rrf_k"):
-        await plan_fork(connection, of_run(asked.run_id, "rerank", **{"retrieval.rrf_k": "2"}))
+        await plan_fork(connection, *of_run(asked.run_id, "rerank", **{"retrieval.rrf_k": "2"}))
     await connection.execute("DELETE FROM queries WHERE id = $1", asked.id)
     with refused("fork-refused", match="its question continued in another run"):
-        await plan_fork(connection, of_run(asked.run_id, "rerank"))
+        await plan_fork(connection, *of_run(asked.run_id, "rerank"))

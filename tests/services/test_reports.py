@@ -8,7 +8,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.runs import Target
-from services.forks import ForkRequest, fork_each, grid_points
+from services.forks import fork_each, grid_points
 from services.plots import plots_of
 from services.reports import compare, compared, report_page
 from stages.reports.report import build_report
@@ -104,9 +104,7 @@ def test_a_grid_has_every_combination_once() -> None:
 
 
 async def forked(database: Database, parent: int, **grid: list[str]) -> list[int]:
-    points = grid_points(grid)
-    requests = [ForkRequest(target=Target(parent, None), stage="score", values=point) for point in points]
-    return [one.run_id for one in await fork_each(database, requests)]
+    return [one.run_id for one in await fork_each(database, Target(parent, None), "score", grid_points(grid))]
 
 
 async def test_a_grid_of_forks_is_one_table_of_paired_differences(database: Database) -> None:

@@ -11,7 +11,7 @@ from schemas.values.documents import WorkFilter
 from schemas.values.requests import QueryRequest, SubmittedQuery
 from schemas.values.runs import Target
 from services.corpora import delete_corpus
-from services.forks import ForkRequest, plan_fork
+from services.forks import plan_fork
 from services.questions.edits import ask
 from services.questions.steps import planned_run
 from services.questions.submission import plan_queries
@@ -89,8 +89,7 @@ async def test_without_an_expander_no_question_is_expanded(connection: Connectio
 
     await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
     _, differs = await planned_run(connection, asked, job, None, {"expansion.n": 5}, chain=WHOLE, searches=True)
-    by_model = ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"})
-    forked = await plan_fork(connection, by_model)
+    forked = await plan_fork(connection, Target(asked.run_id, None), "expand", {"RAGQ_EXPANDER": "model"})
 
     assert job.inputs["expansion"] == {"origin": "none"}
     assert differs is None
