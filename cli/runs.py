@@ -1,7 +1,7 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -26,8 +26,9 @@ from stages.reports.words import asked_for, split_in_words
 from store.database import Connection
 from store.runs import overviews
 from store.runs.chain import content_hash
+from store.runs.overviews import RunOverview
 from store.runs.run_view import RunView, with_figures, with_origin
-from store.views import Submission, run_scores, submission
+from store.views import run_scores, submission
 
 
 def toml_comment(words: str) -> str:
@@ -57,42 +58,44 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
 
-def run_config(run: Submission, *, with_text: bool) -> str:
+Jobs = Sequence[Mapping[str, Any]]
+
+
+def run_config(run: RunOverview, settings: Mapping[str, Any], jobs: Jobs, *, with_text: bool) -> str:
     """The options, the settings, and with `with_text` the questions or phrases of a run, as TOML. Raises Refused for
     runs that `ragq submit` did not make."""
-    overview, request = run.overview, run.overview.request
-    match overview.kind:
+    request = run.request
+    match run.kind:
         case "participant":
-            options = _of_participants(run)
+            options = _of_participants(request, jobs)
         case "query":
-            options = _of_questions(run)
+            options = _of_questions(request, jobs)
         case "tags":
             options = {"vocabulary": request["vocabulary"], "allow-nsfw": request.get("allow_nsfw_tags")}
         case _:
             raise Refused(
-                f"Run r{overview.id} was not made by `ragq submit`, so that no configuration submits it again. "
-                f"`ragq show r{overview.id}` shows its settings."
+                f"Run r{run.id} was not made by `ragq submit`, so that no configuration submits it again. "
+                f"`ragq show r{run.id}` shows its settings."
             )
-    options |= {"until": request.get("until"), "profile": overview.profile}
-    if with_text and _is_single(run):
-        options["query"] = run.jobs[0]["question"]
-    made = f"Run r{overview.id}, submitted with ragq {overview.version}"
+    options |= {"until": request.get("until"), "profile": run.profile}
+    if with_text and _is_single(run.kind, jobs):
+        options["query"] = jobs[0]["question"]
+    made = f"Run r{run.id}, submitted with ragq {run.version}"
     return "\n".join(
         [
             toml_comment(f"{made}. `ragq submit --config FILE` submits it again."),
-            *map(toml_comment, _remarks(run, with_text)),
+            *map(toml_comment, _remarks(run, jobs, with_text)),
             *(toml_line(name, value) for name, value in options.items() if value not in (None, False)),
             "",
-            *_settings(run),
+            *_settings(run.kind, settings, jobs),
             "",
-            *(_tables(run) if with_text else ()),
+            *(_tables(run.kind, jobs) if with_text else ()),
         ]
     )
 
 
-def _of_participants(run: Submission) -> dict[str, Any]:
-    request = run.overview.request
-    modes = {job["mode"] for job in run.jobs}
+def _of_participants(request: Mapping[str, Any], jobs: Jobs) -> dict[str, Any]:
+    modes = {job["mode"] for job in jobs}
     return {
         "split": request.get("split") and split_in_words(request),
         "data-set": None if request.get("split") else request.get("data_set"),
@@ -105,20 +108,19 @@ def _of_participants(run: Submission) -> dict[str, Any]:
     }
 
 
-def _of_questions(run: Submission) -> dict[str, Any]:
-    request = run.overview.request
-    is_light = any(job["inputs"].get("light_model") for job in run.jobs)
+def _of_questions(request: Mapping[str, Any], jobs: Jobs) -> dict[str, Any]:
+    is_light = any(job["inputs"].get("light_model") for job in jobs)
     return {
         "corpus": request["corpus"].split(", "),
         "where": conditions_of(request.get("works", {})) or None,
-        "preset": None if _follows_default(run) else request["preset"],
+        "preset": None if _follows_default(jobs) else request["preset"],
         "no-expand": request.get("expansion") == "none",
         "model": "light" if is_light else None,
     }
 
 
-def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
-    request = run.overview.request
+def _remarks(run: RunOverview, jobs: Jobs, with_text: bool) -> Iterator[str]:
+    request = run.request
     if draw := request.get("draw"):
         yield f"It was draw {draw}: --fresh or --samples asks the models anew."
     files = {
@@ -128,39 +130,39 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
     }
     if lacking := [option for option, is_given in files.items() if is_given]:
         yield f"It was submitted with {' and '.join(lacking)}, which give the same files again."
-    if _follows_default(run):
+    if _follows_default(jobs):
         preset = request["preset"]
         yield f"It takes the default preset, then '{preset}'. Its values are comments below; without # they are fixed."
-    asked = [(job["question"], job["inputs"].get("query_hash")) for job in run.jobs if job["question"] is not None]
+    asked = [(job["question"], job["inputs"].get("query_hash")) for job in jobs if job["question"] is not None]
     if any(content_hash(question) != submitted for question, submitted in asked):
         yield "Questions were edited since: here they are as they are now."
-    if not with_text and run.overview.kind != "participant":
-        what = {"query": "questions: --query or --queries", "tags": "phrases: --phrases"}[run.overview.kind]
-        yield f"It lacks the text of the {what} gives it, or `ragq show r{run.overview.id} --config --with-text`."
+    if not with_text and run.kind != "participant":
+        what = {"query": "questions: --query or --queries", "tags": "phrases: --phrases"}[run.kind]
+        yield f"It lacks the text of the {what} gives it, or `ragq show r{run.id} --config --with-text`."
 
 
-def _settings(run: Submission) -> Iterator[str]:
+def _settings(kind: str, settings: Mapping[str, Any], jobs: Jobs) -> Iterator[str]:
     """All of them: what the environment or a profile has counts no more."""
-    follows_default = _follows_default(run)
+    follows_default = _follows_default(jobs)
     yield f"[{SETTINGS}]"
-    for name, setting in sorted(run.settings.items()):
-        if run.overview.kind != "tags" or (name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"):
+    for name, setting in sorted(settings.items()):
+        if kind != "tags" or (name in RUN_SETTINGS and RUN_SETTINGS[name].place[0] == "psq"):
             line = toml_line(name, setting["value"])
             yield f"# {line}" if follows_default and is_preset_name(name) else line
 
 
-def _follows_default(run: Submission) -> bool:
+def _follows_default(jobs: Jobs) -> bool:
     """Whether a question takes whatever preset is the default, which a named preset would end."""
-    return any(job["inputs"].get("takes_default") for job in run.jobs)
+    return any(job["inputs"].get("takes_default") for job in jobs)
 
 
-def _tables(run: Submission) -> Iterator[str]:
+def _tables(kind: str, jobs: Jobs) -> Iterator[str]:
     """A table for each set of phrases, or for each question of several, without what is empty."""
-    if run.overview.kind == "participant" or _is_single(run):
+    if kind == "participant" or _is_single(kind, jobs):
         return
-    for job in run.jobs:
+    for job in jobs:
         row: dict[str, Any] = {"id": job["subject"]}
-        if run.overview.kind == "tags":
+        if kind == "tags":
             yield "[[phrases]]"
             row |= {key: job["inputs"][key] for key in ("phrases", "context_tags")}
         else:
@@ -170,9 +172,9 @@ def _tables(run: Submission) -> Iterator[str]:
         yield ""
 
 
-def _is_single(run: Submission) -> bool:
+def _is_single(kind: str, jobs: Jobs) -> bool:
     """Whether a run asked one question, which is no table but an option."""
-    return run.overview.kind == "query" and len(run.jobs) == 1 and run.jobs[0]["subject"] == SINGLE
+    return kind == "query" and len(jobs) == 1 and jobs[0]["subject"] == SINGLE
 
 
 @click.command()
@@ -223,8 +225,7 @@ def show(run_id: int, as_config: bool, with_text: bool, as_json: bool) -> None:
     if with_text and not as_config:
         raise click.UsageError("--with-text goes with --config.")
     if as_config:
-        submitted = with_database(submission, run_id)
-        print_data(f"{run_config(submitted, with_text=with_text)}\n")
+        print_data(f"{run_config(*with_database(submission, run_id), with_text=with_text)}\n")
         return
 
     prices = known_prices()

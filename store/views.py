@@ -1,7 +1,6 @@
 """What is read of several subjects at one moment: a job with its history, the state of a run, a submission."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import Field
@@ -120,25 +119,15 @@ WHERE j.run_id = $1 ORDER BY j.ordinal
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Submission:
-    """A run as it was submitted."""
-
-    overview: RunOverview
-    settings: dict[str, Any]
-    jobs: Sequence[Mapping[str, Any]]
-    """Their mode, subject and inputs; the question as it is now, its answer for reference and its judgements."""
-
-
-async def submission(connection: Connection, run_id: int) -> Submission:
-    """A run with the inputs of its jobs, in their order. Raises MissingError."""
+async def submission(
+    connection: Connection, run_id: int
+) -> tuple[RunOverview, dict[str, Any], Sequence[Mapping[str, Any]]]:
+    """A run with its settings and its jobs as they were submitted, in their order; questions, their answers for
+    reference and their judgements are as they are now. Raises MissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         overview = await overviews.get(connection, run_id)
-        return Submission(
-            overview=overview,
-            settings=await runs.settings(connection, run_id),
-            jobs=await connection.fetch(JOBS, run_id),
-        )
+        settings = await runs.settings(connection, run_id)
+        return overview, settings, await connection.fetch(JOBS, run_id)
 
 
 async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
