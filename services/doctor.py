@@ -245,19 +245,12 @@ def check_embedder(environment: Mapping[str, str]) -> Findings:
         server = ProcessSettings.from_environment(environment).openai_embedding_server
         if backend == "ollama":
             server = chat_server(backend, environment)
-        found = _models(backend, server, {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])})
+        found = _models(backend, server, {name: ("MODEL_EMBEDDING_MODEL", ["embeds texts"])})
     yield from (one._replace(name="embedder") for one in found)
 
 
-class _Asked(NamedTuple):
-    """Why a model is asked, and what chooses it."""
-
-    setting: str
-    roles: list[str]
-
-
-def _asked(run: RunSettings) -> dict[str, _Asked]:
-    """The language models that submissions with these settings ask, by name."""
+def _asked(run: RunSettings) -> dict[str, tuple[str, list[str]]]:
+    """The language models that submissions with these settings ask, by name: what chooses each, and why it is asked."""
     frozen = FrozenSettings(run, Preset())
     inputs = {"expansion": {"origin": run.ragq.expander}}
     chosen_by = {
@@ -265,11 +258,12 @@ def _asked(run: RunSettings) -> dict[str, _Asked]:
         run.validation_model: "MODEL_JUDGE_MODEL",
         run.model.quantitative_model: "MODEL_QUANTITATIVE_MODEL",
     }
-    found: dict[str, _Asked] = {}
+    found: dict[str, tuple[str, list[str]]] = {}
     for kind, stage, role in _ROLES:
         if frozen.asks_model(kind, stage, inputs):
             name = model_of(kind, stage, frozen, inputs)
-            found.setdefault(name, _Asked(chosen_by.get(name, "RAGQ_DOCUMENT_MODEL"), [])).roles.append(role)
+            _, roles = found.setdefault(name, (chosen_by.get(name, "RAGQ_DOCUMENT_MODEL"), []))
+            roles.append(role)
     return found
 
 
@@ -285,7 +279,7 @@ _ROLES: Final = (
 )
 
 
-def _models(backend: str, server: ServerAddress | None, asked: Mapping[str, _Asked]) -> Findings:
+def _models(backend: str, server: ServerAddress | None, asked: Mapping[str, tuple[str, list[str]]]) -> Findings:
     setting = "RAGQ_OPENAI_BASE_URL" if backend == "openai" else "OLLAMA_HOST"
     if server is None:
         remedy = f"Set {setting}" + (f"; unset, {UP}." if backend == "ollama" else ".")
@@ -298,17 +292,17 @@ def _models(backend: str, server: ServerAddress | None, asked: Mapping[str, _Ask
         yield Finding(_SERVER, Verdict.FAIL, shown(why), f"Start that server or correct {setting}.")
         return
     yield Finding(_SERVER, Verdict.OK, shown(f"{server_name(server.base_url)} by the API of {backend}"))
-    for (name, of), one in zip(asked.items(), found, strict=True):
+    for (name, (chosen_by, roles)), one in zip(asked.items(), found, strict=True):
         match one:
             case ModelMissingError():
-                why = f"{name} ({of.setting}) is not at {one.server}"
+                why = f"{name} ({chosen_by}) is not at {one.server}"
                 yield Finding("model", Verdict.FAIL, shown(why), one.remedy)
             case ModelIdentity() if one.listed and not any(entry.get("id") == name for entry in one.listed):
-                why = f"{name} ({of.setting}) is not among: {', '.join(str(entry.get('id')) for entry in one.listed)}"
-                yield Finding("model", Verdict.WARN, shown(why), f"Serve it there, or set {of.setting}.")
+                why = f"{name} ({chosen_by}) is not among: {', '.join(str(entry.get('id')) for entry in one.listed)}"
+                yield Finding("model", Verdict.WARN, shown(why), f"Serve it there, or set {chosen_by}.")
             case ModelIdentity():
                 reads = f", reads {one.context_tokens} tokens" if one.context_tokens else ""
-                yield Finding("model", Verdict.OK, shown("; ".join([f"{name}{reads}", *of.roles])))
+                yield Finding("model", Verdict.OK, shown("; ".join([f"{name}{reads}", *roles])))
 
 
 def _on_this_machine(name: str) -> Finding:

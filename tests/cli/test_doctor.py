@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES, ServerAddress
-from services.doctor import Finding, Findings, Verdict, _Asked, _models, examine
+from services.doctor import Finding, Findings, Verdict, _models, examine
 from stack.ports import LOOPBACK
 from tests.scripted_openai import ScriptedOpenAI
 from tests.store.statements import EMPTIED, execute
@@ -78,7 +78,7 @@ async def test_the_list_of_an_openai_server_is_read_with_its_key() -> None:
     async with ScriptedOpenAI([{"id": "gpt"}]) as server:
         address = ServerAddress(server.url, "key")
         found = await asyncio.to_thread(
-            lambda: list(_models("openai", address, {name: _Asked("A", ["answers"]) for name in ("gpt", "absent")}))
+            lambda: list(_models("openai", address, {name: ("A", ["answers"]) for name in ("gpt", "absent")}))
         )
 
     assert [(one.name, one.verdict) for one in found] == [
