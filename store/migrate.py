@@ -21,27 +21,20 @@ from store.database import Connection, Database, asyncpg_url
 from store.questions import presets
 
 
-class OtherTablesError(StackError):
-    """The tables are of a revision that this version does not have."""
-
-    def __init__(self, revision: str) -> None:
-        super().__init__(
-            f"The database has tables of another version of ragq (revision {revision}), and nothing was changed. "
-            "Use that version; or start with an empty database, which another DATABASE_URL or RAGQ_HOME names, "
-            "and import and submit again."
-        )
-
-
 def upgrade(database_url: str) -> None:
     """Apply the migrations that are missing, and store what a new database starts with. Running it again changes
-    nothing. Raises OtherTablesError for a database that another version of ragq migrated, and PgvectorError where
-    pgvector is missing or too old."""
+    nothing. Raises StackError for a database that another version of ragq migrated, and PgvectorError where pgvector is
+    missing or too old."""
     asyncio.run(require_pgvector(asyncpg_url(database_url)))
     try:
         _run(database_url, lambda config: command.upgrade(config, "head"))
     except CommandError as error:
         if isinstance(error.__cause__, ResolutionError):
-            raise OtherTablesError(str(error.__cause__.argument)) from None
+            raise StackError(
+                f"The database has tables of another version of ragq (revision {error.__cause__.argument}), and "
+                "nothing was changed. Use that version; or start with an empty database, which another DATABASE_URL "
+                "or RAGQ_HOME names, and import and submit again."
+            ) from None
         raise
     asyncio.run(_seed(database_url))
 
