@@ -144,15 +144,12 @@ async def set_stages(connection: Connection, job_id: int, stages: Sequence[str])
         if kept == len(chain) and not added:
             return
         await connection.execute("DELETE FROM stage_run WHERE job_id = $1 AND position >= $2", job_id, kept)
-        await connection.execute(LONGER, job_id, kept - 1, added, await _queues(connection, job_id, added))
+        job = await connection.fetchrow(SUBMITTED, job_id)
+        frozen = thaw(job["settings"])
+        queues = [frozen.queue_of(job["kind"], job["mode"], stage, job["inputs"]) for stage in added]
+        await connection.execute(LONGER, job_id, kept - 1, added, queues)
         if all(of.status == StageStatus.DONE for of in chain[:kept]):
             await _continue_from(connection, job_id, kept, of=len(stages))
-
-
-async def _queues(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
-    job = await connection.fetchrow(SUBMITTED, job_id)
-    settings = thaw(job["settings"])
-    return [settings.queue_of(job["kind"], job["mode"], stage, job["inputs"]) for stage in stages]
 
 
 async def _put(
@@ -241,16 +238,6 @@ class Subscription:
         self.woken.clear()
         return True
 
-    def notify(self, run_id: int, job_id: int | None) -> None:
-        """A job of a run changed; None for many of its jobs, or jobs that were added to it."""
-        if self.run_id in (None, run_id) and (job_id is None or self.job_id in (None, job_id)):
-            self.woken.set()
-
-    def notify_answer(self, job_id: int) -> None:
-        """A job wrote more of an answer."""
-        if self.with_answers and self.job_id in (None, job_id):
-            self.woken.set()
-
 
 class Changes:
     """The changes of a database, for all subscriptions of a process. Belongs to one event loop."""
@@ -319,10 +306,14 @@ class Changes:
             connection.terminate()
 
     def _hear(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
-        changed = json.loads(payload)
-        for subscription in self._subscriptions:
-            subscription.notify(changed["run"], changed["job"])
+        """A job of a run changed, or without a job many of them."""
+        run_id, job_id = (json.loads(payload)[name] for name in ("run", "job"))
+        for of in self._subscriptions:
+            if of.run_id in (None, run_id) and (job_id is None or of.job_id in (None, job_id)):
+                of.woken.set()
 
     def _hear_answer(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
-        for subscription in self._subscriptions:
-            subscription.notify_answer(int(payload))
+        """A job wrote more of an answer."""
+        for of in self._subscriptions:
+            if of.with_answers and of.job_id in (None, int(payload)):
+                of.woken.set()
