@@ -61,7 +61,7 @@ class NewFork(NewRun):
     @property
     def identity(self) -> str:
         """That of the work, and what it continues."""
-        attempts = [[job_id, *(source.attempt_id for source in of)] for job_id, of in self.kept.items()]
+        attempts = [[job_id, *(source["attempt_id"] for source in of)] for job_id, of in self.kept.items()]
         return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "kept": attempts})
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field
 
@@ -107,14 +107,8 @@ class ParentJob(Value):
     done: frozenset[str]
 
 
-class Source(NamedTuple):
-    """An attempt whose output is copied."""
-
-    job_id: int
-    stage: str
-    number: int
-    output_hash: str
-    attempt_id: int
+Source = Mapping[str, Any]
+"""An attempt whose output is copied, as SOURCES reads it."""
 
 
 async def parent_jobs(connection: Connection, run_id: int, *, job_id: int | None = None) -> list[ParentJob]:
@@ -126,7 +120,7 @@ async def sources(connection: Connection, job_ids: Sequence[int], stages: Sequen
     """The attempts whose outputs count for these stages, by job, in the order of the chain."""
     found: dict[int, list[Source]] = {job_id: [] for job_id in job_ids}
     for row in await connection.fetch(SOURCES, list(job_ids), list(stages)):
-        found[row["job_id"]].append(Source(**dict(row)))
+        found[row["job_id"]].append(row)
     return found
 
 
@@ -148,25 +142,25 @@ async def store(
     for job_id, attempts in zip(job_ids, kept.values(), strict=True):
         previous: str | None = None
         for source in attempts:
-            inputs = {"by": COPIED, "from": {"job": source.job_id, "attempt": source.number}}
+            inputs = {"by": COPIED, "from": {"job": source["job_id"], "attempt": source["number"]}}
             link = Link(
                 previous_hash=previous,
                 job_id=job_id,
-                stage=source.stage,
+                stage=source["stage"],
                 number=1,
                 outcome=AttemptOutcome.SUCCEEDED,
                 settings_hash=settings_hash,
                 inputs=inputs,
-                output_hash=source.output_hash,
+                output_hash=source["output_hash"],
             ).hash
-            copies.append((job_id, source.attempt_id, json.dumps(inputs), previous, link))
+            copies.append((job_id, source["attempt_id"], json.dumps(inputs), previous, link))
             previous = link
     if copies:
         columns = list(zip(*copies, strict=True))
         attempt_ids = [row["id"] for row in await connection.fetch(ATTEMPTS, COPIED, *columns)]
         for statement in (VECTORS, CALLS):
             await connection.execute(statement, attempt_ids, columns[1])
-        stages = {source.stage for attempts in kept.values() for source in attempts}
+        stages = {source["stage"] for attempts in kept.values() for source in attempts}
         copied = {"job_id": job_ids, "stage": list(stages)}
         await rows.update(connection, "stage_run", copied, status="done", fence=1, attempts=1, enq_at=None)
     await rows.update(connection, "stage_run", {"job_id": job_ids, "stage": stage}, status="ready", enq_at=rows.NOW)
