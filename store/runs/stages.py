@@ -189,10 +189,7 @@ SELECT 1 FROM stage_run
 WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running' FOR UPDATE
 """
 
-WORKER_LOST = "WorkerLost"
 LOST = "stopped renewing its lease: it died, hung, was suspended or lost the database"
-WORKER_STOPPED = "WorkerStopped"
-JOB_CANCELLED = "JobCancelled"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -381,7 +378,7 @@ async def expire(connection: Connection, *, max_interruptions: int, job_id: int 
             values = dict(row)
             run_id, worker_id, interruptions = (values.pop(name) for name in ("run_id", "worker_id", "interruptions"))
             lost, is_poisoned = OpenAttempt(**values), interruptions + 1 >= max_interruptions
-            await _interrupt(connection, lost, WORKER_LOST, f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
+            await _interrupt(connection, lost, "WorkerLost", f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
         event = "stage_poisoned" if is_poisoned else "stage_interrupted"
         log.warning(event, job_id=lost.job_id, stage=lost.stage, attempt=lost.attempt, worker=worker_id)
         found.append(lost)
@@ -393,15 +390,10 @@ async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool =
     """End the attempt of a stage that is held: its worker is stopped, or its job cancelled. The stage is ready again,
     which nobody takes while its job is cancelled; this is no interruption that poisons. False when another claim has a
     higher fence, or the stage was stored: then nothing is changed."""
-    why = (
-        (JOB_CANCELLED, "The job was cancelled before the stage was done.", "cancelled")
-        if is_cancelled
-        else (
-            WORKER_STOPPED,
-            "The worker was stopped before the stage was done; the stage starts again in another worker.",
-            "worker_lost",
-        )
-    )
+    stopped = "The worker was stopped before the stage was done; the stage starts again in another worker."
+    why = ("WorkerStopped", stopped, "worker_lost")
+    if is_cancelled:
+        why = ("JobCancelled", "The job was cancelled before the stage was done.", "cancelled")
     async with connection.transaction():
         if await connection.fetchval(HELD, *held.key) is None:
             return False
