@@ -150,7 +150,7 @@ def next_step(line: StoredQuery, progress: JobProgress) -> Step | Action | None:
     if line.job_status.is_open or line.job_status in _CONTINUE:
         return _CONTINUE.get(line.job_status)
     if line.status is QueryStatus.NEEDS_EMBEDDINGS:
-        return Step.EMBED if progress.is_done("expand") else Step.EXPAND
+        return Step.EXPAND if progress.current == "expand" else Step.EMBED
     return _NEXT.get(line.status)
 
 

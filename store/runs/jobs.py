@@ -153,10 +153,6 @@ class JobProgress:
         """The first stage that is not done; None when all are."""
         return next((stage.stage for stage in self.stages if stage.status is not StageStatus.DONE), None)
 
-    def is_done(self, stage: str) -> bool:
-        """Whether the output of a stage is stored; False for one that the chain does not have."""
-        return any(view.stage == stage and view.status is StageStatus.DONE for view in self.stages)
-
 
 async def progress(connection: Connection, job_ids: Sequence[int]) -> dict[int, JobProgress]:
     """The progress of each of these jobs, by id."""
