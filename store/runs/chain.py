@@ -40,15 +40,15 @@ def content_hash(content: Any, vectors: "NDArray[np.float32] | None" = None) -> 
 def stored_hash(text: str, vectors: bytes = b"") -> str | None:
     """`content_hash` of a JSON document in Postgres, and of the vectors beside it in the byte order of `vector_send`.
     None for a document that RFC 8785 cannot write, which was therefore never stored with a hash."""
-    try:
-        digest = hashlib.sha256(rfc8785.dumps(json.loads(text)))
-    except rfc8785.CanonicalizationError:
-        return None
+    beside = None
     if vectors:
         import numpy as np
 
-        digest.update(np.frombuffer(vectors, dtype=">f4").astype("<f4").tobytes())
-    return digest.hexdigest()
+        beside = np.frombuffer(vectors, dtype=">f4")
+    try:
+        return content_hash(json.loads(text), beside)
+    except rfc8785.CanonicalizationError:
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)

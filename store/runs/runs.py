@@ -117,8 +117,7 @@ class NewRun:
     @property
     def draw(self) -> int:
         """The draw: the same work in another draw is another run, with answers of its own."""
-        found: int = self.request.get("draw", 0)
-        return found
+        return int(self.request.get("draw", 0))
 
     def computed(self, job: NewJob) -> Sequence[str]:
         """The stages of a job that are to be computed."""
