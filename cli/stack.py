@@ -13,15 +13,15 @@ from cli.options import Choice, warn_of_names
 from cli.output import FittingTable, Text, draw, print_json, print_text
 from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
-from schemas.settings.base import ENV_FILE, SettingSource, merged
-from schemas.settings.process import ProcessSettings, effective_process
+from schemas.settings.base import ENV_FILE, merged
+from schemas.settings.process import ProcessSettings
 from services.doctor import Verdict, examine
 from stack.connections import connections
 from stack.home import Home, find_home, write_private
 from stack.lifecycle import PartStatus, status
 from stack.lifecycle import down as bring_down
 from stack.lifecycle import up as bring_up
-from stack.parts import ORDER, PORT_SETTINGS, api_command, worker_command
+from stack.parts import ORDER, api_command, worker_command
 from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
 from stack.supervision import HEARTBEATS, SUPERVISOR
@@ -66,7 +66,7 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
     """
     warn_of_names()
     environment = _environment()
-    settings, sources = effective_process(os.environ, ENV_FILE)
+    settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
     others = [] if settings.ragq_api_open else other_users()
     made: list[str] = []
 
@@ -75,7 +75,6 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         if others and not no_api:
             made.extend(_token_for_owner(home))
 
-    ports = {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}
     home = find_home(environment)
     parts = bring_up(
         home,
@@ -84,7 +83,6 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         api=not no_api,
         flower=not no_flower,
         timeout_s=timeout_s,
-        ports={part: port for part, port in ports.items() if sources[PORT_SETTINGS[part]] is not SettingSource.DEFAULT},
         settings=settings,
         migrate=migrate,
         ping=ping_workers,

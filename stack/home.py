@@ -46,13 +46,8 @@ def unusable(folder: Path, error: OSError) -> StackError:
     )
 
 
-ROOTS_HOME = Path("/var/lib/ragq")
 # The address of a unix socket holds 104 bytes on macOS and 108 on Linux; the supervisor appends its pid while binding.
 LONGEST_SOCKET_PATH = 90
-
-
-#: Seconds that a server has to stop.
-SERVER_STOP_S = 30
 
 
 class Part(Value):
@@ -66,7 +61,7 @@ class Part(Value):
     environment: dict[str, str] = Field(default_factory=dict, repr=False)
     """What is added to the supervisor's own."""
     stop_signal: Signals = Signals.SIGTERM
-    stop_timeout_s: int = SERVER_STOP_S
+    stop_timeout_s: int = 30
 
 
 class State(Value):
@@ -96,7 +91,7 @@ class Home:
         self.supervisor_config = self.folder / "supervisord.conf"
         """Generated; it holds passwords, so it is private."""
         self.supervisor_pid = self.folder / "supervisord.pid"
-        self._state = self.folder / "state.json"
+        self.state_file = self.folder / "state.json"
 
     def log(self, part: str) -> Path:
         return self.logs / f"{part}.log"
@@ -146,24 +141,20 @@ class Home:
     def read_state(self) -> State | None:
         """What was started here last, if it was not stopped. Raises StackError where that cannot be read."""
         try:
-            return State.model_validate_json(self._state.read_text())
+            return State.model_validate_json(self.state_file.read_text())
         except FileNotFoundError:
             return None
         except OSError as error:
             raise unusable(self.folder, error) from error
         except ValueError as error:
             raise StackError(
-                f"{self._state} cannot be read ({type(error).__name__}). It was not written by this version of ragq. "
-                "End the processes of that stack, remove the file and run `ragq up`."
+                f"{self.state_file} cannot be read ({type(error).__name__}). It was not written by this version of "
+                "ragq. End the processes of that stack, remove the file and run `ragq up`."
             ) from error
 
     def write_state(self, state: State) -> None:
         """Record what is about to be started. The file holds passwords, so it is private."""
-        write_private(self._state, state.model_dump_json(indent=2))
-
-    def forget_state(self) -> None:
-        """Nothing runs any more."""
-        self._state.unlink(missing_ok=True)
+        write_private(self.state_file, state.model_dump_json(indent=2))
 
 
 def find_home(environment: Mapping[str, str] = os.environ) -> Home:
@@ -171,7 +162,7 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Home:
     if given := environment.get("RAGQ_HOME"):
         return Home(Path(given))
     if os.geteuid() == 0:
-        return Home(ROOTS_HOME)
+        return Home(Path("/var/lib/ragq"))
     from platformdirs import user_data_path
 
     return Home(user_data_path("ragq"))
@@ -198,9 +189,6 @@ PACKAGES = (
 )
 """The packages that results depend on, or that are first asked for when a result differs."""
 
-_NVIDIA = Path("/proc/driver/nvidia/gpus")
-_CPU = Path("/proc/cpuinfo")
-
 
 @cache
 def this_environment() -> Environment:
@@ -219,7 +207,7 @@ def this_environment() -> Environment:
         packages=packages,
         cpu=_cpu(),
         cores=os.cpu_count(),
-        gpus=_gpus(_NVIDIA),
+        gpus=_gpus(),
     )
 
 
@@ -239,17 +227,17 @@ def _commit(folder: Path) -> tuple[str | None, bool | None]:
 
 def _cpu() -> str | None:
     try:
-        lines = _CPU.read_text(encoding="utf-8").splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return platform.processor() or None
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     return next(named, platform.machine() or None)
 
 
-def _gpus(folder: Path) -> tuple[str, ...]:
+def _gpus() -> tuple[str, ...]:
     """The cards that NVIDIA's driver lists; read from files, since torch takes seconds to load."""
     models = []
-    for card in sorted(folder.glob("*/information")):
+    for card in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information")):
         lines = card.read_text(encoding="utf-8").splitlines()
         models += [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
     return tuple(models)

@@ -1,13 +1,12 @@
 """`ragq up`, `down` and `status`: starts a stack in order, stops it, and says how its parts are."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -123,24 +122,19 @@ def end_all(home: Home, report: Report = lambda line: None) -> list[str]:
         up = in_order(supervisor.up())
         # What asks servers, then the servers: a stage that lost its server would fail instead of starting again later.
         for is_server in (False, True):
-            ended += _stop_together(supervisor, [name for name in up if (name in SERVERS) is is_server], report)
+            names = [name for name in up if (name in SERVERS) is is_server]
+            with ThreadPoolExecutor(max_workers=max(len(names), 1)) as threads:
+                stopping = {threads.submit(supervisor.stop, name): name for name in names}
+                for done in as_completed(stopping):
+                    done.result()
+                    ended.append(stopping[done])
+                    report(f"{stopping[done]:<14}stopped")
         supervisor.shutdown()
     if state is not None:
         for name in end_orphans(home, state):
             ended.append(name)
             report(f"{name:<14}left behind by a killed stack, ended")
-    home.forget_state()
-    return ended
-
-
-def _stop_together(supervisor: Supervisor, names: Sequence[str], report: Report) -> list[str]:
-    ended = []
-    with ThreadPoolExecutor(max_workers=max(len(names), 1)) as threads:
-        stopping = {threads.submit(supervisor.stop, name): name for name in names}
-        for done in as_completed(stopping):
-            done.result()
-            ended.append(stopping[done])
-            report(f"{stopping[done]:<14}stopped")
+    home.state_file.unlink(missing_ok=True)
     return ended
 
 
@@ -159,7 +153,6 @@ def up(
     api: bool = True,
     flower: bool = True,
     timeout_s: float = 120.0,
-    ports: Mapping[str, int] = MappingProxyType({}),
     settings: ProcessSettings = DEFAULTS,
     migrate: Callable[[str], None],
     ping: Ping,
@@ -168,19 +161,24 @@ def up(
     """Start what does not run yet, wait until each part is healthy, and return how all of them are.
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
-    `ports` are chosen ones, by part. `migrate` brings a database URL to the newest schema. `report` receives a line per
+    `migrate` brings a database URL to the newest schema. `report` receives a line per
     step. Processes that a killed stack left behind are ended first. Raises StackError when a part does not get healthy
     within `timeout_s`; whatever this call started is stopped again then.
     """
     with home.locked(), ExitStack() as undo:
         supervisor = Supervisor(home)
-        state, running = _found(home, supervisor, report)
+        state = home.read_state()
+        if state is None or not supervisor.is_running():
+            # Parts whose state somebody removed too: nobody knows what they were started with.
+            end_all(home, report)
+            state = None
+        running = supervisor.up() if state else set()
         outside = servers_from_outside(environment, state)
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         wanted |= set(WORKERS) if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
         started = state.started if state else time.time()
-        plan = make_plan(home, outside, wanted=wanted, running=running, ports=ports, settings=settings, started=started)
+        plan = make_plan(home, outside, wanted=wanted, running=running, settings=settings, started=started)
         parts = list(plan.parts.values())
         itself = Part(name=SUPERVISOR, command=supervisor.command)
         home.write_state(plan.model_copy(update={"parts": plan.parts | {SUPERVISOR: itself}}))
@@ -205,16 +203,6 @@ def up(
         _start(home, supervisor, names - servers, undo, answering, timeout_s, report)
         undo.pop_all()
         return status(home, ping)
-
-
-def _found(home: Home, supervisor: Supervisor, report: Report) -> tuple[State | None, set[str]]:
-    """The state of the stack that runs and its parts that are up; what a killed one left behind is ended."""
-    state = home.read_state()
-    if state is not None and supervisor.is_running():
-        return state, supervisor.up()
-    # Parts whose state somebody removed too: nobody knows what they were started with.
-    end_all(home, report)
-    return None, set()
 
 
 def _check_outside(outside: Mapping[str, str], answering: Answering) -> None:

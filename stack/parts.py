@@ -4,7 +4,6 @@ import math
 import os
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, get_args
 
 from schemas.chains import Group, queues_of_group
@@ -22,14 +21,7 @@ WORKER_QUEUES: dict[str, tuple[str, ...]] = {group: queues_of_group(group) for g
 #: slots, and some stages are read or stored meanwhile.
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
 
-
 CELERY = (sys.executable, "-m", "workers.main")
-FLOWER_COLUMNS = "name,uuid,kwargs,state,received,runtime,worker"
-FLOWER_USER = "ragq"
-#: Tasks that it keeps: about 4 KB each, and its own default is twenty times as many.
-FLOWER_TASKS = 5000
-#: Of its histogram of runtimes, in seconds: its own end at 10, and a stage of a language model takes minutes.
-FLOWER_BUCKETS = "0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800"
 
 
 def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[str]:
@@ -54,20 +46,17 @@ def flower_command(port: int) -> list[str]:
         "flower",
         f"--address={LOOPBACK}",
         f"--port={port}",
-        f"--tasks-columns={FLOWER_COLUMNS}",
-        f"--max-tasks={FLOWER_TASKS}",
-        f"--task-runtime-metric-buckets={FLOWER_BUCKETS}",
+        "--tasks-columns=name,uuid,kwargs,state,received,runtime,worker",
+        # About 4 KB each, and its own default is twenty times as many.
+        "--max-tasks=5000",
+        # Seconds: its own end at 10, and a stage of a language model takes minutes.
+        "--task-runtime-metric-buckets=0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800",
     ]
 
 
 def api_command() -> list[str]:
     """The API and its pages. Where it listens comes by RAGQ_API_HOST and RAGQ_API_PORT, connections likewise."""
     return [sys.executable, "-m", "api.server"]
-
-
-def llm_command(port: int) -> list[str]:
-    """The embedded language model behind Ollama's HTTP API, on loopback."""
-    return [sys.executable, "-m", "stack.llm_server", "--host", LOOPBACK, "--port", str(port)]
 
 
 #: The part that replaces a server when its variable is not set.
@@ -78,16 +67,6 @@ WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_QUEUES)
 SERVERS = ("postgres", "valkey", "llm")
 #: What everything else needs, then what answers, then what works and what looks on.
 ORDER = (*SERVERS, *WORKERS, "api", "flower")
-
-ARENAS = "MALLOC_ARENA_MAX"
-#: Arenas in which glibc keeps freed memory: one per thread, its default, costs a worker 60 MB more in an import.
-MOST_ARENAS = "2"
-
-#: Seconds after RAGQ_STOP_SECONDS in which a worker gives its stages back; then it is killed.
-WORKER_GIVES_BACK_S = 4
-#: It stores nothing, and nobody waits for a reply when it is stopped.
-LLM_STOP_S = 2
-
 
 DEFAULTS = ProcessSettings()
 
@@ -118,16 +97,16 @@ def make_plan(
     *,
     wanted: Collection[str],
     running: Collection[str],
-    ports: Mapping[str, int] = MappingProxyType({}),
     settings: ProcessSettings = DEFAULTS,
     started: float = 0.0,
 ) -> State:
     """The parts, each ready to be started, and the servers that they use.
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
-    `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
-    another one.
+    Raises StackError when somebody else listens on a port that the settings name, or the part runs with another one.
     """
+    ports = {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}
+    ports = {part: port for part, port in ports.items() if PORT_SETTINGS[part].lower() in settings.model_fields_set}
     names = in_order({*wanted, *running})
     servers = dict(outside)
     parts: dict[str, Part] = {}
@@ -171,19 +150,23 @@ def make_plan(
     if "OLLAMA_HOST" not in outside:
         port = port_of("llm")
         servers["OLLAMA_HOST"] = f"http://{LOOPBACK}:{port}"
-        add("llm", llm_command(port), port, stop_timeout_s=LLM_STOP_S)
+        command = [sys.executable, "-m", "stack.llm_server", "--host", LOOPBACK, "--port", str(port)]
+        # It stores nothing, and nobody waits for a reply when it is stopped.
+        add("llm", command, port, stop_timeout_s=2)
 
     uses = Connections(home=home, servers=servers).environment()
     # What comes from outside is in the inherited environment already.
     own = {variable: value for variable, value in uses.items() if variable not in outside}
     concurrency = WORKER_CONCURRENCY | {"llm": settings.llm_stages}
-    worker_stops_in = math.ceil(settings.ragq_stop_seconds) + WORKER_GIVES_BACK_S
+    # In the last seconds a worker gives its stages back; then it is killed.
+    worker_stops_in = math.ceil(settings.ragq_stop_seconds) + 4
+    # Arenas in which glibc keeps freed memory: one per thread, its default, costs a worker 60 MB more in an import.
+    of_worker = {"MALLOC_ARENA_MAX": os.environ.get("MALLOC_ARENA_MAX", "2")} | own
     for name in names:
         if name.startswith(WORKER):
             worker = name.removeprefix(WORKER)
             command = worker_command(worker, WORKER_QUEUES[worker], concurrency[worker])
-            environment = {ARENAS: os.environ.get(ARENAS, MOST_ARENAS)} | own
-            add(name, command, environment=environment, stop_timeout_s=worker_stops_in)
+            add(name, command, environment=of_worker, stop_timeout_s=worker_stops_in)
     if "api" in names:
         port = port_of("api")
         # As for `ragq submit`, the address of the model has no influence on the profile of runs that it submits.
@@ -192,7 +175,7 @@ def make_plan(
         add("api", api_command(), port, environment=environment, stop_timeout_s=15)
     if "flower" in names:
         port = port_of("flower")
-        environment = own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{kept_password(home.flower_password)}"}
+        environment = own | {"FLOWER_BASIC_AUTH": f"ragq:{kept_password(home.flower_password)}"}
         add("flower", flower_command(port), port, environment=environment, stop_timeout_s=10)
     urls = {f"{name}_url": f"http://{LOOPBACK}:{parts[name].port}" for name in PORT_SETTINGS if name in parts}
     return State(started=started, servers=servers, parts=parts, **urls)

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 import pytest
 
 from schemas.errors import StackError
+from schemas.settings.process import ProcessSettings
 from stack.connections import broker_url, connections, database_url, ollama_url
 from stack.home import Home, Part, State
 from stack.parts import ORDER, make_plan, servers_from_outside
@@ -146,12 +147,12 @@ def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
 
 def test_no_two_parts_have_one_port() -> None:
     folder = run_folder.new_folder()
-    ports = {"api": free_port()}
+    settings = ProcessSettings(ragq_api_port=free_port())
     for name in ("postgres/port", "valkey/port", "llm.port"):
         (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(str(ports["api"]))
+        (folder / name).write_text(str(settings.ragq_api_port))
 
-    plan = make_plan(Home(folder), {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
+    plan = make_plan(Home(folder), {}, wanted=["postgres", "valkey", "llm", "api"], running=(), settings=settings)
 
     assert len({part.port for part in plan.parts.values()}) == 4
 

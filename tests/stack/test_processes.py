@@ -21,7 +21,7 @@ from schemas.chains import CHAINS, QUEUES
 from stack import heartbeats, supervision
 from stack.home import Home, Part, State
 from stack.lifecycle import end_orphans, find_orphans
-from stack.parts import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, llm_command
+from stack.parts import WORKER_CONCURRENCY, WORKER_QUEUES, flower_command, make_plan
 from store.database import Connection
 from tests.store.scored import enroll
 
@@ -42,9 +42,10 @@ def test_the_docs_start_the_workers_that_the_stack_starts() -> None:
     assert started == [(name, str(concurrency)) for name, concurrency in WORKER_CONCURRENCY.items()]
 
 
-def test_what_has_no_password_of_its_own_listens_on_loopback() -> None:
+def test_what_has_no_password_of_its_own_listens_on_loopback(tmp_path: Path) -> None:
     assert "--address=127.0.0.1" in flower_command(5555)
-    assert llm_command(9000)[-4:] == ["--host", "127.0.0.1", "--port", "9000"]
+    servers = {"DATABASE_URL": "postgresql://h/d", "REDIS_URL": "redis://h"}
+    assert "127.0.0.1" in make_plan(Home(tmp_path), servers, wanted=["llm"], running=()).parts["llm"].command
 
 
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(60)"
