@@ -10,9 +10,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from schemas.errors import StackError
 from stack.home import Home, find_home
 
-#: Redis and Valkey, then RabbitMQ.
-BROKER_SCHEMES = ("redis", "rediss", "amqp", "amqps")
-DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg")
 OLLAMA_PORT = 11434
 
 
@@ -101,7 +98,7 @@ def database_url(url: str) -> str:
     'postgresql://me:pw@db/ragq?sslmode=require'
     """
     scheme, separator, rest = url.partition("://")
-    if not separator or scheme not in DATABASE_SCHEMES:
+    if not separator or scheme not in ("postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg"):
         raise StackError(
             f"DATABASE_URL names {scheme if separator else 'no scheme'}, and ragq keeps its work in Postgres. "
             "Write postgresql://user:password@host:port/database."
@@ -121,7 +118,7 @@ def broker_url(url: str) -> str:
     'amqps://me:pw@broker.example:5671/ragq'
     """
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme not in BROKER_SCHEMES:
+    if not separator or scheme not in ("redis", "rediss", "amqp", "amqps"):
         raise StackError(
             f"REDIS_URL names {scheme if separator else 'no scheme'}, and the broker is Redis, Valkey or RabbitMQ. "
             "Write redis://:password@host:port/0 or amqp://user:password@host:port/vhost, or with TLS rediss://, amqps://."

@@ -35,12 +35,6 @@ from stack import logs
 from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, GenerationCancelled, GenerationRefused
 from stages.ports import Vectors
 
-SERVER_NAME = "ragq embedded"
-"""Answers of the same weights are the same wherever this server runs."""
-
-DEFAULT_REPLY_TOKENS = 1024
-"""Where Ollama would go on for ever. A small model that has lost its thread does not stop by itself."""
-
 _SAMPLING: Final = {"top_k": 40, "top_p": 0.9, "min_p": 0.0, "repeat_last_n": 64}
 """Ollama's defaults."""
 
@@ -78,7 +72,8 @@ class ChatRequest(BaseModel):
             "temperature": self.temperature,
             "repeat_penalty": 1.0 if _has_choices_alone(self.format) else 1.1,
             "messages": [message.model_dump() for message in self.messages],
-            "max_tokens": tokens if tokens is not None and tokens > 0 else DEFAULT_REPLY_TOKENS,
+            # Ollama would go on for ever, and a small model that has lost its thread does not stop by itself.
+            "max_tokens": tokens if tokens is not None and tokens > 0 else 1024,
         }
         if self.seed is not None:
             request["seed"] = self.seed
@@ -106,11 +101,6 @@ class EmbedRequest(BaseModel):
     model: str
     input: str | list[str]
     truncate: bool = True
-
-    @property
-    def texts(self) -> list[str]:
-        """The input as a list."""
-        return [self.input] if isinstance(self.input, str) else self.input
 
 
 class ShowRequest(BaseModel):
@@ -217,8 +207,9 @@ class Answers:
         return JSONResponse({"version": version("ragq")})
 
     async def tags(self, _: Request) -> Response:
-        """GET /api/tags: the models, and the name of the server, which has another port at each start."""
-        return JSONResponse({"server": SERVER_NAME, "models": [one.row for one in self.models.by_name.values()]})
+        """GET /api/tags: the models, and the name of the server, which has another port at each start: answers of the
+        same weights are the same wherever it runs."""
+        return JSONResponse({"server": "ragq embedded", "models": [one.row for one in self.models.by_name.values()]})
 
     async def show(self, request: Request) -> Response:
         """POST /api/show: one model."""
@@ -255,7 +246,7 @@ class Answers:
         """POST /api/embed: one text or many; without `truncate`, a text that is too long is refused."""
         asked = await _body(request, EmbedRequest)
         model = self.models.served(asked.model, capability="embedding")
-        rows, tokens = await self.models.embed(asked.texts)
+        rows, tokens = await self.models.embed([asked.input] if isinstance(asked.input, str) else asked.input)
         most = model.context_length
         if not asked.truncate and max(tokens, default=0) > most:
             raise HTTPException(400, f"the input exceeds the context length: {max(tokens)} tokens of {most}")

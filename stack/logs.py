@@ -6,19 +6,16 @@ from pathlib import Path
 
 import structlog
 
-TAIL_BYTES = 16_384
-TAIL_LINES = 15
-
 
 def last_lines(path: Path) -> str:
     """The last lines of a log file, indented; a sentence where there is nothing to show."""
     try:
         with path.open("rb") as log:
-            log.seek(max(0, path.stat().st_size - TAIL_BYTES))
+            log.seek(max(0, path.stat().st_size - 16_384))
             lines = log.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return "  (no log was written)"
-    return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:]) or "  (the log is empty)"
+    return "\n".join(f"  {line}" for line in lines[-15:]) or "  (the log is empty)"
 
 
 class _Logger(structlog.WriteLogger):

@@ -115,8 +115,7 @@ class Account:
     def own(self, path: Path) -> None:
         """Give a file or an empty folder to the account."""
         if self.user:
-            account = pwd.getpwnam(self.user)
-            os.chown(path, account.pw_uid, account.pw_gid)
+            shutil.chown(path, self.user, self.group)
 
     def run(self, command: list[str], stdin: str = "") -> subprocess.CompletedProcess[str]:
         """Run a command as the account to its end, its output captured. The caller looks at the return code."""

