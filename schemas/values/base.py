@@ -133,6 +133,8 @@ def first_problem(error: ValidationError) -> Problem:
             words = f"the largest number is {limits['le']}"
         case "less_than":
             words = f"write a number below {limits['lt']}"
+        case "string_too_short" if limits["min_length"] == 1:
+            words = "it cannot be empty"
         case "string_too_long":
             words = f"write at most {limits['max_length']} characters"
         case _:

@@ -197,7 +197,7 @@ def test_questions_are_accepted_once_works_are_embedded_and_of_another_corpus_af
     assert_remedied(empty, asked, fillings, advised="ragq import works PATH --corpus 'my shelf'")
     empty.do("import", "works", fillings["PATH"], "--corpus", "other", "--wait")
     empty.do(*asked, "--corpus", "other", "--wait")
-    excluded = empty.ragq(*asked, "--where", "year>3000")
+    excluded = empty.ragq(*asked, "--where", "year>=3000")
     assert excluded.exit_code == 1
     assert [empty.ragq(*shlex.split(line)[1:]).exit_code for line in commands_in(excluded.stderr)] == [0]
 

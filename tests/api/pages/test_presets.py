@@ -85,8 +85,8 @@ async def test_a_version_starts_from_the_active_one_and_stays_in_its_form_when_i
         ({FIELD: "Ask {n} times: {query} {colour}"}, FIELD, "{colour} is unknown; there are {query}, {n}"),
         ({FIELD: "Ask {n} times."}, FIELD, "{query} is missing"),
         ({FIELD: "{query} {n} {"}, FIELD, "braces do not pair"),
-        ({"title": " "}, "title", "at least 1 character"),
-        ({FIELD: ""}, FIELD, "at least 1 character"),
+        ({"title": " "}, "title", "cannot be empty"),
+        ({FIELD: ""}, FIELD, "cannot be empty"),
     ]:
         filled = {"title": "Mine", FIELD: TEXT} | values
         reply = await send(client, await see(client, AT), AT, **filled)
