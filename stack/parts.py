@@ -22,6 +22,8 @@ WORKER_QUEUES: dict[str, tuple[str, ...]] = {group: queues_of_group(group) for g
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
 
 CELERY = (sys.executable, "-m", "workers.main")
+#: Tasks that Flower keeps: about 4 KB each, and its own default is twenty times as many.
+FLOWER_TASKS = 5000
 
 
 def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[str]:
@@ -47,8 +49,7 @@ def flower_command(port: int) -> list[str]:
         f"--address={LOOPBACK}",
         f"--port={port}",
         "--tasks-columns=name,uuid,kwargs,state,received,runtime,worker",
-        # About 4 KB each, and its own default is twenty times as many.
-        "--max-tasks=5000",
+        f"--max-tasks={FLOWER_TASKS}",
         # Seconds: its own end at 10, and a stage of a language model takes minutes.
         "--task-runtime-metric-buckets=0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800",
     ]
