@@ -19,16 +19,14 @@ KEY_PREFIX = "ragq:"
 BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError, amqp.AMQPError)
 
 
-_EXCHANGE = Exchange("ragq", type="direct")
-
-
 def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
     url, tls = broker_address(broker_url)
     app = Celery("ragq", broker=url)
+    exchange = Exchange("ragq", type="direct")
     settings: dict[str, Any] = {
         # A queue without its own binding would share one with all others and get every message.
-        "task_queues": [Queue(name, _EXCHANGE, routing_key=name) for name in QUEUES],
+        "task_queues": [Queue(name, exchange, routing_key=name) for name in QUEUES],
         "task_routes": {f"ragq.{stage}": {"queue": stage, "routing_key": stage} for stage in STAGES},
         "task_create_missing_queues": True,
         "task_ignore_result": True,

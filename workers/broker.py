@@ -44,9 +44,6 @@ def priority_of(kind: str, priority: Priority = Priority.INTERACTIVE) -> int:
 log = structlog.get_logger("ragq.broker")
 
 _TASKS: Final = frozenset(f"ragq.{stage}" for stage in STAGES)
-_LARGEST: Final = 1_000_000
-"""Bytes of a body; a chain of ragq has a few thousand."""
-_BIGGEST_ID: Final = 2**63 - 1
 
 
 def is_envelope(message: Any) -> bool:
@@ -74,14 +71,15 @@ def is_fit(message: Message) -> bool:
         return False
     if message.content_type != "application/json" or message.content_encoding != "utf-8":
         return False
-    if not isinstance(message.body, str | bytes) or len(message.body) > _LARGEST:
+    # A chain of ragq has a few thousand bytes.
+    if not isinstance(message.body, str | bytes) or len(message.body) > 1_000_000:
         return False
     try:
         positional, named, embedded = json.loads(message.body)
     except (ValueError, TypeError, RecursionError):
         return False
     job = named.get("job") if isinstance(named, dict) and isinstance(embedded, dict) else None
-    return positional == [] and type(job) is int and 0 < job <= _BIGGEST_ID
+    return positional == [] and type(job) is int and 0 < job < 2**63
 
 
 def checked(handle: Callable[[Message], None]) -> Callable[[Message], None]:
@@ -185,9 +183,6 @@ def list_of(queue: str, priority: int) -> str:
 # Celery sends the events of a task one by one as soon as its loop turns, and each costs as much as a message of the
 # chain. Kept for a moment, those of many tasks travel together.
 
-#: A monitor sees what happened at most this much later.
-LONGEST_DELAY_SECONDS = 0.25
-
 
 class BatchedEvents(bootsteps.StartStopStep):
     """A step of the consumer: events of tasks are sent when a batch is full, and at the latest after the delay."""
@@ -199,7 +194,8 @@ class BatchedEvents(bootsteps.StartStopStep):
         """After each connection to the broker, which brings a new dispatcher."""
         dispatcher = consumer.event_dispatcher
         dispatcher.on_send_buffered = None
-        self._flushing = consumer.timer.call_repeatedly(LONGEST_DELAY_SECONDS, dispatcher.flush)
+        # A monitor sees what happened at most so many seconds later.
+        self._flushing = consumer.timer.call_repeatedly(0.25, dispatcher.flush)
 
     def stop(self, consumer: Any) -> None:
         """Flush before the connection closes, because unsent events would be lost with it."""

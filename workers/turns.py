@@ -11,6 +11,7 @@ rest, it joins the list of the others once it is MOST_AHEAD jobs ahead of them.
 import heapq
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -113,7 +114,9 @@ class Turns(Generic[Key]):
         while turns:
             turn, place, key, at = heapq.heappop(turns)
             flow, job_id = waiting[key], jobs[key][at]
-            queues, priority = flow.jobs[job_id].queues, self._priority(flow)
+            queues, priority = flow.jobs[job_id].queues, priority_of(flow.of.kind, flow.of.priority)
+            if priority == FIRST and self.ahead >= MOST_AHEAD:
+                priority = NORMAL
             if all(left.get((queue, priority), 0) > 0 for queue in queues):
                 chosen[job_id] = priority
                 for queue in queues:
@@ -127,10 +130,6 @@ class Turns(Generic[Key]):
             if at + 1 < len(jobs[key]):
                 heapq.heappush(turns, (turn, place, key, at + 1))
         return chosen
-
-    def _priority(self, flow: WaitingFlow) -> int:
-        usual = priority_of(flow.of.kind, flow.of.priority)
-        return NORMAL if usual == FIRST and self.ahead >= MOST_AHEAD else usual
 
 
 _TIMEOUT_S = 2.0
@@ -211,32 +210,22 @@ def room(
 def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int] = MappingProxyType({})) -> int:
     """Send a message for each chain, in order, until the broker goes away, which costs no work. How many were sent."""
     sent = 0
-    try:
-        with app.producer_or_acquire() as producer:
-            for pending in due:
-                usual = priority_of(pending.kind, Priority.NORMAL)
-                messages = _chain(app, pending, priorities.get(pending.job_id, usual))
-                messages.apply_async(producer=producer, root_id=f"r{pending.run_id}")
-                sent += 1
-    except BROKER_ERRORS:
-        return sent
+    with suppress(*BROKER_ERRORS), app.producer_or_acquire() as producer:
+        for pending in due:
+            priority = priorities.get(pending.job_id, priority_of(pending.kind, Priority.NORMAL))
+            messages = [
+                app.signature(
+                    f"ragq.{stage.stage}",
+                    kwargs={"run": pending.run_id, "job": pending.job_id, "subject": pending.subject},
+                    immutable=True,
+                    options={
+                        "task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}",
+                        "queue": stage.queue,
+                        "priority": priority,
+                    },
+                )
+                for stage in pending.stages
+            ]
+            chain(*messages, app=app).apply_async(producer=producer, root_id=f"r{pending.run_id}")
+            sent += 1
     return sent
-
-
-def _chain(app: Celery, pending: PendingChain, priority: int) -> chain:
-    return chain(
-        *(
-            app.signature(
-                f"ragq.{stage.stage}",
-                kwargs={"run": pending.run_id, "job": pending.job_id, "subject": pending.subject},
-                immutable=True,
-                options={
-                    "task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}",
-                    "queue": stage.queue,
-                    "priority": priority,
-                },
-            )
-            for stage in pending.stages
-        ),
-        app=app,
-    )
