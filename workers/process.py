@@ -72,9 +72,6 @@ FUNCTIONS: Final[dict[tuple[str, str, str], StageFunction]] = {
 """What workers run. Modules that a worker includes may replace functions, and add those of other chains."""
 
 
-#: What lies at most between two stages of a job that somebody waits for, also where another worker runs one of them.
-_BETWEEN_STAGES_S = 0.2
-
 _lock = threading.Lock()
 _current: "tuple[int, WorkerProcess] | None" = None
 
@@ -130,7 +127,8 @@ class WorkerProcess:
             ollama_url=servers.ollama_url,
             broker_url=servers.redis_url,
             is_crowded=lambda: self._leases.count > 1,
-            is_awaited=lambda: FIRST in map(priority_of, self._leases.kinds(_BETWEEN_STAGES_S)),
+            # Less lies between two stages of a job that somebody waits for, also where another worker runs one of them.
+            is_awaited=lambda: FIRST in map(priority_of, self._leases.kinds(within_s=0.2)),
         )
         self.runner = StageRunner(
             self._database, self._leases, self._wiring, FUNCTIONS, settings, worker_id=self.worker_id
@@ -317,7 +315,17 @@ class StagePool(TaskPool):
         if accept_callback is not None:
             accept_callback(os.getpid(), time.monotonic())
         here = current(self.app)
-        finish = partial(_end_task, target, (task, uuid, request, decoded, None, None), kwargs, callback)
+
+        def finish(seconds: float) -> None:
+            """Celery's end of a task, with the seconds of its stage."""
+
+            def timed(result: Any) -> None:
+                assert callback is not None
+                # Whether it failed, what it returned or raised, and Celery's seconds; of a worker that ends, no tuple.
+                callback((*result[:2], seconds) if isinstance(result, tuple) else result)
+
+            apply_target(target, (task, uuid, request, decoded, None, None), kwargs, timed)
+
         stage_run = here.runner.run(stage, decoded[1]["job"], is_redelivered=is_redelivered(request))
         self._running += 1
         here.loop.loop.call_soon_threadsafe(self._start, here.loop.loop, stage_run, finish)
@@ -361,23 +369,6 @@ class StagePool(TaskPool):
             finish(seconds)
         finally:
             _ran.reset(token)
-
-
-def _end_task(
-    target: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any] | None,
-    callback: Callable[..., Any] | None,
-    seconds: float,
-) -> None:
-    """Celery's end of a task, with the seconds of its stage."""
-
-    def timed(result: Any) -> None:
-        assert callback is not None
-        # Whether it failed, what it returned or raised, and Celery's seconds; of a worker that ends, no tuple.
-        callback((*result[:2], seconds) if isinstance(result, tuple) else result)
-
-    apply_target(target, args, kwargs, timed)
 
 
 def _decoded(body: Any, content_type: str, content_encoding: str) -> Any:

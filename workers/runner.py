@@ -134,17 +134,14 @@ class StageRunner:
             if not (self._is_stopping or is_cancelled):
                 raise
             task.uncancel()
-            return await self._give_back(claim, is_cancelled=is_cancelled)
+            is_given_back = await self._database.ask(stages.give_back, claim, is_cancelled=is_cancelled)
+            ended = "stage_cancelled" if is_cancelled else "stage_given_back"
+            log.info(ended if is_given_back else "stage_was_stored", job_id=claim.job_id, stage=claim.stage)
+            return Outcome.NOTHING_TO_DO
         finally:
             self._running.pop(claim.attempt_id, None)
             self._cancelled.discard(claim.attempt_id)
             self._leases.release(claim)
-
-    async def _give_back(self, claim: Claim, *, is_cancelled: bool) -> Outcome:
-        is_given_back = await self._database.ask(stages.give_back, claim, is_cancelled=is_cancelled)
-        ended = "stage_cancelled" if is_cancelled else "stage_given_back"
-        log.info(ended if is_given_back else "stage_was_stored", job_id=claim.job_id, stage=claim.stage)
-        return Outcome.NOTHING_TO_DO
 
     async def _claim(self, stage: str, job_id: int, *, interrupted_below: int | None = None) -> Claim | None:
         async def take(connection: Connection) -> Claim | None:
