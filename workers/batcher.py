@@ -25,19 +25,9 @@ from workers.broker import FIRST, PRIORITIES
 
 log = structlog.get_logger("ragq.batcher")
 
-#: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
-MOST_TEXTS = 128
-
-#: How long the texts of other tasks are waited for.
-WINDOW_S = 0.003
-
 #: Passes of indexing wait at most so long, each, for work in this process that somebody waits for.
 _LONGEST_PAUSE_S = 0.25
 _LOOK_S = 0.01
-
-#: So many times fewer texts and tokens are taken at once where others may come first and wait for them.
-SHORTER = 2
-
 
 # What a stage waits for a model that loads, or works for others, is no work of its own.
 
@@ -88,7 +78,7 @@ class Batcher:
         self,
         encoder: TextEncoder,
         *,
-        window_s: float = WINDOW_S,
+        window_s: float = 0.003,
         token_budget: int,
         is_crowded: Callable[[], bool] = lambda: False,
         is_awaited: Callable[[], bool] = lambda: False,
@@ -175,7 +165,8 @@ class Batcher:
 
     def _next(self, priority: int) -> list[_Request]:
         waiting = self._waiting[priority]
-        most = _at_once(MOST_TEXTS, priority)
+        # They are sorted by length and encoded together. More would make the first of them wait for the last.
+        most = _at_once(128, priority)
         taken: list[_Request] = []
         texts = 0
         while waiting and (not taken or texts + len(waiting[0].texts) <= most):
@@ -201,12 +192,19 @@ class Batcher:
         loop = asyncio.get_running_loop()
         texts = [text for request in requests for text in request.texts]
         owners = [request for request in requests for _ in request.texts]
-        whole, limit = await loop.run_in_executor(self._executor, self._count, texts)
+        whole, limit = await loop.run_in_executor(
+            self._executor, lambda: (self.encoder.count_whole_tokens(texts), self.encoder.max_tokens)
+        )
         for request in requests:
             if request.encoded_from is None:
                 request.encoded_from = loop.time()
-            of_request = [tokens for tokens, owner in zip(whole, owners, strict=True) if owner is request]
-            self._note_long_texts(request, of_request, limit)
+            tokens = [count for count, owner in zip(whole, owners, strict=True) if owner is request]
+            request.cut = tuple(at for at, count in enumerate(tokens) if limit is not None and count > limit)
+            if request.cut and not request.truncate and not request.is_over:
+                first = request.cut[0]
+                texts_in, chars, name = len(tokens), len(request.texts[first]), self.encoder.name
+                error = TextTooLongError(name, first, texts=texts_in, chars=chars, tokens=tokens[first], limit=limit)
+                request.future.set_exception(error)
         rows: dict[int, np.ndarray] = {}
         for batch in passes(seen_tokens(whole, limit), _at_once(self._token_budget, priority)):
             await self._give_way(PRIORITIES[: PRIORITIES.index(priority)])
@@ -231,21 +229,10 @@ class Batcher:
         ):
             await asyncio.sleep(_LOOK_S)
 
-    def _count(self, texts: list[str]) -> tuple[list[int], int | None]:
-        return self.encoder.count_whole_tokens(texts), self.encoder.max_tokens
-
-    def _note_long_texts(self, request: _Request, tokens: list[int], limit: int | None) -> None:
-        request.cut = tuple(at for at, count in enumerate(tokens) if limit is not None and count > limit)
-        if request.cut and not request.truncate and not request.is_over:
-            first = request.cut[0]
-            texts, chars = len(tokens), len(request.texts[first])
-            request.future.set_exception(
-                TextTooLongError(self.encoder.name, first, texts=texts, chars=chars, tokens=tokens[first], limit=limit)
-            )
-
 
 def _at_once(most: int, priority: int) -> int:
-    return most if priority == FIRST else max(1, most // SHORTER)
+    """Half as many texts or tokens where others may come first and wait for them."""
+    return most if priority == FIRST else max(1, most // 2)
 
 
 def passes(tokens: Sequence[int], token_budget: int) -> Iterator[list[int]]:
@@ -277,7 +264,6 @@ class BatchedEmbedder:
         self._priority = priority
 
     def at(self, priority: int) -> "BatchedEmbedder":
-        """The same embedder for texts of a priority."""
         return BatchedEmbedder(self._batcher, priority=priority)
 
     async def digest(self) -> str:

@@ -71,17 +71,14 @@ class BatchSender:
             else:
                 await self._look(batch, batch.provider_id)
         except (httpx.TransportError, LLMError, ValidationError, TimeoutError) as error:
-            await self._note(batch, error)
-
-    async def _note(self, batch: ClaimedBatch, error: Exception) -> None:
-        status = error.status if isinstance(error, LLMError) else None
-        note = str(error) if isinstance(error, LLMError) else f"{self._server}: {type(error).__name__}"
-        log.warning("batch_failed", batch=batch.id, status=status, error_type=type(error).__name__)
-        # A batch that the provider does not know any more has no answers either.
-        if _is_refusal(status) and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
-            await self._database.once(batches.end, batch, refused=note)
-        else:
-            await self._database.once(batches.change, batch, note=note, again_in_s=_AGAIN_S)
+            status = error.status if isinstance(error, LLMError) else None
+            note = str(error) if isinstance(error, LLMError) else f"{self._server}: {type(error).__name__}"
+            log.warning("batch_failed", batch=batch.id, status=status, error_type=type(error).__name__)
+            # A batch that the provider does not know any more has no answers either.
+            if _is_refusal(status) and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
+                await self._database.once(batches.end, batch, refused=note)
+            else:
+                await self._database.once(batches.change, batch, note=note, again_in_s=_AGAIN_S)
 
     async def _send(self, batch: ClaimedBatch) -> None:
         calls = await self._database.once(batches.calls, batch.id)

@@ -57,13 +57,8 @@ redis.call('EXPIRE', KEYS[2], math.ceil(ARGV[2]))
 return 0
 """
 
-#: A stage keeps its thread so long, whatever is needed: no worker takes and gives back one after another meanwhile.
-_IN_PLACE_S: Final = 1.0
 #: A call that was refused so often fails.
 MOST_REFUSALS: Final = 20
-_POLL_S: Final = 0.05
-#: The window has an entry for each unit: so many at most, whatever the limit of tokens is.
-_MOST_UNITS: Final = 10_000
 
 Busy = tuple[WaitReason, float]
 """Why a server takes no call now, and the seconds until it may, as far as they are known."""
@@ -163,7 +158,8 @@ class CallLimits:
     @asynccontextmanager
     async def _permitted(self, server: str, tokens: int, refusals: int) -> AsyncIterator[None]:
         """Until the end of the block a permit is held. Raises ServerBusy."""
-        permit, deadline = uuid4().hex, time.monotonic() + _IN_PLACE_S
+        # A stage keeps its thread so long, whatever is needed: no worker takes and gives back one after another.
+        permit, deadline = uuid4().hex, time.monotonic() + 1.0
         renewing = asyncio.create_task(self._renew(server, permit))
         self._waiting[server] += 1
         try:
@@ -171,7 +167,7 @@ class CallLimits:
                 while (busy := await self.take(server, permit, tokens)) is not None:
                     if (left_s := deadline - time.monotonic()) <= 0:
                         raise ServerBusy(server, *busy, refusals)
-                    await asyncio.sleep(min(_POLL_S if busy == _FULL else busy[1], left_s))
+                    await asyncio.sleep(min(0.05 if busy == _FULL else busy[1], left_s))
             finally:
                 self._waiting[server] -= 1
             yield
@@ -202,7 +198,8 @@ class CallLimits:
     async def _begin(self, server: str, tokens: int) -> Busy | None:
         """Count a request and its tokens, where this minute has room for both."""
         most = self._settings.ragq_llm_tpm
-        units = min(most, _MOST_UNITS)
+        # The window has an entry for each unit.
+        units = min(most, 10_000)
         # A call that is larger than the limit is made when no other one was made in the last minute.
         cost = min(math.ceil(tokens * units / most), units) if most else 0
         limits = ((WaitReason.REQUESTS, self._settings.ragq_llm_rpm, 1), (WaitReason.TOKENS, units, cost))

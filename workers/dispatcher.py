@@ -47,8 +47,6 @@ _LATEST_S: Final = 0.25
 _IDLE_S: Final = 0.4
 #: Between two readings of the backlog's flows because of notifications.
 _NOTICED_S: Final = 0.05
-#: How long another worker has for taking over when this one cannot reach the broker.
-_STANDS_BACK_S: Final = 3 * LOOK_SECONDS
 #: Jobs that are read ahead, of all flows together and of one, and flows that are read in one statement.
 _READ_AHEAD: Final = 256
 _OF_A_FLOW: Final = (4, 128)
@@ -56,8 +54,6 @@ _FLOWS_AT_ONCE: Final = 64
 
 #: The waits that double are never longer than this.
 LONGEST_WAIT_SECONDS: Final = 600.0
-#: The clocks of two machines differ, and are corrected, by less.
-_TOLERATED_S: Final = 1.0
 #: Jobs that are taken back in one statement.
 _AT_ONCE: Final = 1000
 
@@ -80,8 +76,8 @@ class Reaper:
         """
         now = time.monotonic()
         before, self._clock_ahead_s = self._clock_ahead_s, await runs.database_s(connection) - now
-        # At first it is not known whether it was set back.
-        if self._clock_ahead_s < before - _TOLERATED_S:
+        # At first it is not known whether it was set back. Clocks of two machines differ by less, and are corrected.
+        if self._clock_ahead_s < before - 1:
             self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
         if now < self._clock_wrong_until:
             await runs.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
@@ -189,7 +185,7 @@ class Dispatcher:
                         await self._lead(connection)
             except BrokerLostError:
                 log.warning("broker_not_reached", remedy="another worker may dispatch")
-                wait_s = _STANDS_BACK_S
+                wait_s = 3 * LOOK_SECONDS
             except DATABASE_ERRORS as error:
                 log.warning("dispatch_interrupted", error_type=type(error).__name__)
             await asyncio.sleep(wait_s)

@@ -10,7 +10,7 @@ import signal
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import structlog
 
@@ -65,18 +65,14 @@ def crash_point(point: Point, stage: str, attempt: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-#: Heartbeats in the time of a lease, and the longest time between two: a worker without one for 10 s counts as gone.
-_BEATS: Final = 6
-_LONGEST_BEAT_S: Final = 1.0
-
-
 class Leases:
     """The stages this process holds, kept alive."""
 
     def __init__(self, database_url: str, worker_id: str, *, lease_s: float, hung_s: float = math.inf) -> None:
         self._worker_id = worker_id
         self._lease_s = lease_s
-        self._heartbeat_s = min(lease_s / _BEATS, _LONGEST_BEAT_S)
+        # A worker without a heartbeat for 10 s counts as gone.
+        self._heartbeat_s = min(lease_s / 6, 1.0)
         self._held: dict[int, Claim] = {}
         self.on_cancelled: Callable[[Collection[int]], object] = lambda attempts: None
         """Called on its thread with the attempts that are held for jobs which are cancelled, again until they end."""
@@ -102,7 +98,6 @@ class Leases:
         self._held[claim.attempt_id] = claim
 
     def release(self, claim: Claim) -> None:
-        """Renew it no more."""
         self._held.pop(claim.attempt_id, None)
         self._released[claim.kind] = time.monotonic()
 
@@ -119,7 +114,11 @@ class Leases:
         database = Database(database_url, pool_size=1, application_name="ragq heartbeat")
         try:
             while True:
-                self._end_if_hung()
+                # Beats are counted, as a suspended process has none of them.
+                self._beats += 1
+                if self._beats > self._most_beats:
+                    log.critical("worker_killed", limit="RAGQ_HUNG_SECONDS")
+                    os.kill(os.getpid(), signal.SIGKILL)
                 try:
                     # A third: a beat that gets no answer leaves time for another before the leases run out.
                     held = list(self._held.values())
@@ -133,22 +132,9 @@ class Leases:
         finally:
             await database.close()
 
-    def _end_if_hung(self) -> None:
-        # Beats are counted, as a suspended process has none of them.
-        self._beats += 1
-        if self._beats > self._most_beats:
-            log.critical("worker_killed", limit="RAGQ_HUNG_SECONDS")
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-# It waits for its server, or its run may pay for no more.
-
-#: A batch is gathered, sent and collected beside its hours.
-_BATCH_MARGIN_H: Final = 1.0
-
 
 class PutOff(Exception):
-    """A stage cannot continue now; nothing is wrong with it."""
+    """A stage cannot continue now: it waits for its server, or its run may pay for no more. Nothing is wrong."""
 
 
 class Waits(PutOff):
@@ -173,8 +159,8 @@ class AwaitsBatch(Waits, Deferred):
     """A call of the stage is part of a batch. The answer makes it due; without one, the time that a batch may take."""
 
     def __init__(self, server: str, hours: float) -> None:
-        wait_s = (hours + _BATCH_MARGIN_H) * 3600
-        super().__init__(f"{server} answers with a batch", server, WaitReason.BATCH, wait_s)
+        # In an hour more it is gathered, sent and collected.
+        super().__init__(f"{server} answers with a batch", server, WaitReason.BATCH, (hours + 1) * 3600)
 
 
 class BudgetSpent(PutOff):

@@ -19,8 +19,6 @@ log = structlog.get_logger(__name__)
 
 _EVERY_S: Final = 2.0
 _AT_ONCE: Final = 8
-#: Waits are up to a tenth longer, so that messages that failed together do not come together again.
-_SPREAD: Final = 0.1
 
 
 class Notifier:
@@ -50,7 +48,8 @@ class Notifier:
             await deliver(due.url, headers, body, allow_private=self._allow_private)
         except NotDeliveredError as error:
             wait = None if error.is_final else wait_s(due.attempts)
-            again_in_s = None if wait is None else wait * random.uniform(1, 1 + _SPREAD)
+            # Up to a tenth longer, so that messages that failed together do not come together again.
+            again_in_s = None if wait is None else wait * random.uniform(1, 1.1)
             log.warning("notification_failed", run_id=due.run_id, attempt=due.attempts, is_given_up=wait is None)
             await self._database.once(notifications.failed, due, str(error), again_in_s=again_in_s)
         else:
