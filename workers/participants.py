@@ -105,7 +105,9 @@ def _searched(work: Work) -> tuple[int, set[int]]:
     """The reference index of a job, and who of it is left out."""
     inputs = work.claim.inputs
     work.read["index"], work.read["excluded"] = inputs["index_id"], ids_hash(inputs["excluded"])
-    return inputs["index_id"], never_used(work.number_in_index, inputs["excluded"])
+    # In an index of another data set the number is another person's.
+    number = work.participant_id if inputs["index_data_set"] == inputs["data_set"] else None
+    return inputs["index_id"], never_used(number, inputs["excluded"])
 
 
 async def run_rerank(work: Work) -> RankedReferences:

@@ -16,7 +16,6 @@ from schemas.values.queries import (
     EmbeddedQuery,
     Expansion,
     Origin,
-    RerankedChunk,
     RerankedChunks,
     RetrievedChunks,
     ValidatedChunks,
@@ -154,7 +153,12 @@ async def run_validate(work: Work) -> ValidatedChunks:
     reranked = await work.output(RerankedChunks)
     query = await question(work)
     with advising(work, query):
-        relevance = await _relevance(work, query, reranked.chunks)
+        relevance = None
+        floor = work.settings.ragq.relevance_floor
+        if floor and reranked.chunks:
+            found = await evidence(query.original_query, reranked.chunks, **await _reading(work, query))
+            relevance = 0.0 if found is None else probability(found, fitted_weights()[work.embedder.name])
+            refuse_below(relevance, floor)
         preset = work.preset.validation
         if preset.enabled:
             validated = await validate_chunks(
@@ -168,16 +172,6 @@ async def run_validate(work: Work) -> ValidatedChunks:
         else:
             validated = keep_all(reranked.chunks, allow_empty=preset.allow_empty)
     return validated.model_copy(update={"relevance": relevance})
-
-
-async def _relevance(work: Work, query: StoredQuery, chunks: Sequence[RerankedChunk]) -> float | None:
-    floor = work.settings.ragq.relevance_floor
-    if not floor or not chunks:
-        return None
-    found = await evidence(query.original_query, chunks, **await _reading(work, query))
-    answers = 0.0 if found is None else probability(found, fitted_weights()[work.embedder.name])
-    refuse_below(answers, floor)
-    return answers
 
 
 async def run_consolidate(work: Work) -> ConsolidatedContext:
@@ -274,7 +268,6 @@ async def question(work: Work) -> StoredQuery:
 
 
 async def searched_corpora(work: Work, query: StoredQuery) -> list[StoredCorpus]:
-    """The corpora that the question searches."""
     return [await work.database.ask(corpora.corpus, corpus_id) for corpus_id in query.corpus_ids]
 
 

@@ -124,7 +124,6 @@ def given(work: Work, name: str) -> Any:
 
 
 async def models(work: Work) -> VocabularyModels:
-    """The models of that vocabulary."""
     return await work.wiring.tag_models.of(
         given(work, "vocabulary_id"),
         tokens_digest=given(work, "tokens_digest"),

@@ -72,7 +72,6 @@ def stage(claim: Claim) -> Iterator[None]:
 
 
 async def model_call(call: ChatCall, served_by: ModelIdentity, ask: Callable[[], Awaitable[ChatReply]]) -> ChatReply:
-    """Make a call, inside its span."""
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": served_by.backend,

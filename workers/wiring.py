@@ -23,7 +23,6 @@ from workers.broker import FIRST
 from workers.call_limits import CallLimits, client
 from workers.ledger_chat import CallLedger
 
-MAX_BYTES: Final = 512 * 1024**2
 #: In one forward pass of the embedder.
 PASS_TOKENS: Final = 2048
 
@@ -43,7 +42,7 @@ class TagModels:
     """Loads the models of a vocabulary on first use and keeps them: a vocabulary never gets others. The least recently
     used ones are dropped when all together are larger than `max_bytes`, the newest never. Used on one event loop."""
 
-    def __init__(self, database: Database, *, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, database: Database, *, max_bytes: int = 512 * 1024**2) -> None:
         self._database = database
         self._max_bytes = max_bytes
         self._kept: OrderedDict[tuple[int, bool], VocabularyModels] = OrderedDict()
@@ -56,7 +55,11 @@ class TagModels:
         key = (vocabulary_id, is_fused)
         async with self._loading:
             if key not in self._kept:
-                self._kept[key] = await self._load(*key)
+                parts: list[vocabularies.Part] = ["tokens", "context"]
+                if is_fused:
+                    parts.append("similarity")
+                files = [await self._database.ask(vocabularies.file, vocabulary_id, part) for part in parts]
+                self._kept[key] = await asyncio.to_thread(_read, *files)
         self._kept.move_to_end(key)
         models = self._kept[key]
         while len(self._kept) > 1 and sum(one.size for one in self._kept.values()) > self._max_bytes:
@@ -68,13 +71,6 @@ class TagModels:
                 FailureCategory.VOCABULARY_UNUSABLE,
             )
         return models
-
-    async def _load(self, vocabulary_id: int, is_fused: bool) -> VocabularyModels:
-        parts: list[vocabularies.Part] = ["tokens", "context"]
-        if is_fused:
-            parts.append("similarity")
-        files = [await self._database.ask(vocabularies.file, vocabulary_id, part) for part in parts]
-        return await asyncio.to_thread(_read, *files)
 
 
 def _read(tokens: bytes, context: bytes, similarity: bytes = b"") -> VocabularyModels:
@@ -122,6 +118,9 @@ class Wiring:
         limits = CallLimits(database, process, redis, lease_s=process.ragq_lease_seconds)
         self.calls = CallLedger(database, limits)
         self.tag_models = TagModels(database)
+        self.document_limits = ProcessLimits(
+            process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
+        )
 
     def embedder(self, settings: RunSettings, *, priority: int = FIRST) -> Embedder:
         """The embedder of a run. A model in this process computes texts of a lower `priority` first."""
@@ -129,32 +128,21 @@ class Wiring:
         return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend), priority=priority)
 
     def embedder_of(self, backend: str, model: str, *, priority: int = FIRST) -> Embedder:
-        """An embedder by its backend and the name of its model there."""
         embedder = self._embedder(backend, model)
         return embedder.at(priority) if isinstance(embedder, BatchedEmbedder) else embedder
 
     def chat(self, settings: RunSettings) -> ChatModel:
-        """The language model server of a run."""
         return self._chat(settings.llm.backend)
 
     def pair_scorer(self, model: str) -> PairScorer:
         """A cross-encoder by folder or hub id, a model in this process."""
         return self._pair_scorer(model)
 
-    @property
-    def document_limits(self) -> ProcessLimits:
-        """The limits of a process that converts a document."""
-        process = self._process
-        return ProcessLimits(
-            process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
-        )
-
     async def close(self) -> None:
         """End the batchers' threads and close the connections to servers."""
         await self._open.aclose()
 
     def _closing(self, adapter: Adapter) -> Adapter:
-        """The adapter, which is closed with the process."""
         self._open.push_async_callback(adapter.close)
         return adapter
 

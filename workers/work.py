@@ -115,21 +115,12 @@ class Work:
 
     @property
     def preset(self) -> Preset:
-        """The preset of a query run."""
         assert self._preset is not None, "only query runs have a preset"
         return self._preset
 
     @property
     def participant_id(self) -> int:
         return int(self.claim.subject)
-
-    @property
-    def number_in_index(self) -> int | None:
-        """The participant's number in the index that is searched; None in one of another data set, where it is another
-        person's.
-        """
-        inputs = self.claim.inputs
-        return self.participant_id if inputs["index_data_set"] == inputs["data_set"] else None
 
     @property
     def embedder(self) -> Embedder:
@@ -193,7 +184,6 @@ class Work:
         return found
 
     async def transcript(self) -> str:
-        """The transcript that the job was submitted with."""
         expected: str = self.claim.inputs["transcript_hash"]
         self.read["transcript"] = expected
         return await self.database.ask(
