@@ -45,8 +45,7 @@ class Connections:
 
     def environment(self) -> dict[str, str]:
         """The variables that make another process of ragq use the same servers."""
-        ollama = {} if self.ollama_url is None else {"OLLAMA_HOST": self.ollama_url}
-        return {"DATABASE_URL": self.database_url, "REDIS_URL": self.redis_url, **ollama}
+        return {**self.servers, "DATABASE_URL": self.database_url, "REDIS_URL": self.redis_url}
 
     def _named(self, variable: str) -> str:
         if variable not in self.servers:

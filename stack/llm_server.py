@@ -65,7 +65,6 @@ class ChatRequest(BaseModel):
     seed: int | None = Field(default=None, validation_alias=AliasPath("options", "seed"))
 
     def for_llama_cpp(self) -> dict[str, Any]:
-        """The request in llama.cpp's terms."""
         tokens = self.num_predict
         request: dict[str, Any] = {
             **_SAMPLING,
@@ -121,7 +120,6 @@ class ServedModel(NamedTuple):
 
     @property
     def row(self) -> dict[str, Any]:
-        """What lists of models say of it."""
         details = {"quantization_level": self.quantization}
         return {"name": self.name, "model": self.name, "digest": self.digest, "details": details}
 
@@ -300,7 +298,6 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 
 def application(models: Models) -> Starlette:
-    """The paths of the API."""
     answers = Answers(models)
     return Starlette(
         routes=[

@@ -109,7 +109,6 @@ class Account:
 
     @property
     def group(self) -> int | None:
-        """The group that goes with `user`."""
         return pwd.getpwnam(self.user).pw_gid if self.user else None
 
     def own(self, path: Path) -> None:

@@ -50,7 +50,6 @@ class EmbeddedServer(ABC):
 
     @cached_property
     def account(self) -> Account:
-        """Who runs the server."""
         return Account()
 
     @property
@@ -98,7 +97,6 @@ class ValkeyServer(EmbeddedServer):
         write_private(self.data_dir / "valkey.conf", "".join(f"{name} {value}\n" for name, value in settings.items()))
 
     def command(self) -> list[str]:
-        """valkey-server on the prepared configuration."""
         return [str(_binary()), str(self.data_dir / "valkey.conf")]
 
 
@@ -156,7 +154,6 @@ class PostgresServer(EmbeddedServer):
             self._initialise()
 
     def command(self) -> list[str]:
-        """postgres on the prepared cluster."""
         settings = {
             "listen_addresses": LOOPBACK,
             "port": str(self.port),
@@ -244,8 +241,8 @@ class PostgresServer(EmbeddedServer):
         return copy / package.name / PROGRAMS
 
 
-#: Tables that ragq's databases have in every version: the first names that version.
-_VERSION, _OF_RAGQ = "alembic_version", "stage_attempt"
+#: This and `stage_attempt` are tables of ragq's databases in every version; it names that version.
+_VERSION = "alembic_version"
 _STORED_VERSION = re.compile(rf"^COPY public\.{_VERSION} \(version_num\) FROM stdin;\n(\w+)\n\\\.$", re.MULTILINE)
 
 
@@ -275,7 +272,7 @@ def revision_in(path: Path) -> str:
         raise StackError(f"There is no file {path}.")
     try:
         _run("pg_restore", [f"--file={os.devnull}", str(path)])
-        has_stages = f" TABLE DATA public {_OF_RAGQ} " in _contents_of(path)
+        has_stages = " TABLE DATA public stage_attempt " in _contents_of(path)
         versions = _run("pg_restore", ["--data-only", f"--table={_VERSION}", "--file=-", str(path)])
     except StackError as error:
         raise StackError(f"{path} is damaged, or no file of `ragq db backup`; nothing was changed. {error}") from None
