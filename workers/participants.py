@@ -24,11 +24,7 @@ from stages.participants.assemble import assemble_prompt
 from stages.participants.chunking import PROMPT_HASH, chunk_transcript, score_chunk, tag_chunk
 from stages.participants.embed import embed_evidence
 from stages.participants.extract import extract_by_similarity, extract_evidence, given_evidence, passages_of
-from stages.participants.rerank import (
-    rank_references,
-    rerank_by_cross_encoder,
-    retrieved_reference_events,
-)
+from stages.participants.rerank import rank_references, rerank_by_cross_encoder, retrieved_reference_events
 from stages.participants.retrieve import never_used, retrieve_references
 from stages.participants.score import score_by_neighbours, score_participant
 from stages.participants.splits import ids_hash

@@ -213,12 +213,7 @@ class StageRunner:
         )
 
     async def _fail(
-        self,
-        claim: Claim,
-        read: Mapping[str, Any],
-        error: Exception,
-        waited_s: float,
-        retry_in_s: float | None,
+        self, claim: Claim, read: Mapping[str, Any], error: Exception, waited_s: float, retry_in_s: float | None
     ) -> None:
         message = failures.shown_message(error)
         if retry_in_s is None and failures.is_transport_error(error) and not isinstance(error, RagqError):
