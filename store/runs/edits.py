@@ -21,7 +21,7 @@ from schemas.settings.run import thaw
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.suggestions import did_you_mean
 from store.database import DATABASE_ERRORS, Connection, asyncpg_url
-from store.runs import answer_pieces
+from store.runs import answer_pieces, forks
 from store.runs.chain import MANUAL, Link, content_hash
 from store.runs.stages import STATE, StageState
 
@@ -45,11 +45,6 @@ RETURNING id
 """
 
 CARRIED = "SELECT job_id, stage, number, output, output_hash FROM stage_attempt WHERE id = $1"
-
-SAME_VECTORS = """
-INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
-SELECT $2, ordinal, vector, text_key, is_cut FROM stage_vector WHERE attempt_id = $1
-"""
 
 DONE = """
 UPDATE stage_run
@@ -114,7 +109,7 @@ async def carry_over(connection: Connection, attempt_id: int, job_id: int) -> No
         old = await connection.fetchrow(CARRIED, attempt_id)
         inputs = {"by": MANUAL, "from": {"job": old["job_id"], "attempt": old["number"]}}
         copy = await _put(connection, job_id, old["stage"], inputs, old["output"], old["output_hash"])
-        await connection.execute(SAME_VECTORS, attempt_id, copy)
+        await connection.execute(forks.VECTORS, [copy], [attempt_id])
 
 
 async def set_inputs(connection: Connection, job_id: int, **inputs: Any) -> None:
