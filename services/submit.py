@@ -84,12 +84,7 @@ async def submit(
 
 
 async def plan_request(
-    connection: Connection,
-    request: Request,
-    settings: EffectiveSettings,
-    *,
-    draw: int = 0,
-    terms: RunTerms = NO_TERMS,
+    connection: Connection, request: Request, settings: EffectiveSettings, *, draw: int = 0, terms: RunTerms = NO_TERMS
 ) -> NewRun:
     """The run for a request, in a draw. Raises what the planning of its kind raises, and as `in_draw`."""
     match request:

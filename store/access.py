@@ -17,7 +17,6 @@ from store.database import Connection, Lock, hold
 PREFIX: Final = "ragq_"
 """How every token starts, so that one is recognised where it should not be."""
 
-_SECRET_BYTES = 32
 # A name that starts with a digit could be taken for an id.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._@-]{0,63}")
 
@@ -107,7 +106,7 @@ async def any_live(connection: Connection) -> bool:
 
 def new_secret() -> str:
     """256 random bits as text that needs no quoting in a header, a cookie or a shell."""
-    return secrets.token_urlsafe(_SECRET_BYTES)
+    return secrets.token_urlsafe(32)
 
 
 def hashed(secret: str) -> str:

@@ -129,7 +129,6 @@ def _scripts() -> ScriptDirectory:
 NEEDED_PGVECTOR: Final = "0.8.0"
 """The first version whose vector index searches on until enough rows pass a filter."""
 
-_FOUND = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
 _INSTALL = "Install it as https://github.com/pgvector/pgvector#installation shows, and run `ragq db migrate` again."
 
 
@@ -153,7 +152,8 @@ async def require_pgvector(database_url: str) -> None:
 
 async def pgvector_versions(connection: Connection) -> tuple[str | None, str | None]:
     """The version that a server would install, and that of its database; None where there is none."""
-    available, installed = await connection.fetchrow(_FOUND) or (None, None)
+    found = "SELECT default_version, installed_version FROM pg_available_extensions WHERE name = 'vector'"
+    available, installed = await connection.fetchrow(found) or (None, None)
     return available, installed
 
 

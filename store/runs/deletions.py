@@ -109,9 +109,8 @@ async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
     await connection.execute("DELETE FROM run WHERE id = $1 AND NOT EXISTS (SELECT FROM job WHERE run_id = $1)", run_id)
     identity = await connection.fetchval("SELECT identity FROM run WHERE id = $1 FOR UPDATE", run_id)
     if identity is not None:
-        await rows.update(
-            connection, "run", {"id": run_id}, identity=content_hash({"was": identity, "without": job_id})
-        )
+        changed = content_hash({"was": identity, "without": job_id})
+        await rows.update(connection, "run", {"id": run_id}, identity=changed)
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:

@@ -236,12 +236,10 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
 
 async def with_origin(connection: Connection, view: RunView) -> RunView:
     """The run with where it was submitted and computed, what it was forked from, its forks, and who is told of it."""
-    found = {
-        "origin": await run_origin(connection, view.run.id),
-        "family": await family(connection, view.run.id),
-        "notification": await notifications.find(connection, view.run.id),
-    }
-    return view.model_copy(update=found)
+    run_id = view.run.id
+    origin, of_family = await run_origin(connection, run_id), await family(connection, run_id)
+    told = await notifications.find(connection, run_id)
+    return view.model_copy(update={"origin": origin, "family": of_family, "notification": told})
 
 
 async def job_view(connection: Connection, job_id: int) -> JobView:

@@ -283,9 +283,6 @@ async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
     return (await frozen_settings(connection, run_id))[0]
 
 
-NAMES = "SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC"
-
-
 def checked(words: str) -> str:
     """The name of a run as it is stored. Raises Refused for words that cannot be one."""
     name = run_name(words)
@@ -316,7 +313,8 @@ async def by_name(connection: Connection, name: str) -> int | None:
 
 async def all_names(connection: Connection) -> list[str]:
     """The names of all runs, those of newer runs first."""
-    return [row["name"] for row in await connection.fetch(NAMES)]
+    named = await connection.fetch("SELECT name FROM run WHERE name IS NOT NULL ORDER BY id DESC")
+    return [row["name"] for row in named]
 
 
 async def rename(connection: Connection, run_id: int, name: str | None) -> None:
