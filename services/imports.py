@@ -201,6 +201,11 @@ async def import_files(
     if documents or later:
         rest = (file for file, _ in readable(later, refused))
         converts, unchanged = await _submit_documents(database, corpus, chain(documents, rest), known, settings)
+    repeated = [
+        f"{file.file_name}: the same text is work {file.work_id} already, '{file.title}'."
+        for file in kept
+        if file.outcome == "refused"
+    ]
     return Imported(
         corpus_id=corpus.id,
         corpus=corpus.name,
@@ -212,14 +217,7 @@ async def import_files(
         documents=0 if converts is None else converts.jobs,
         unchanged_documents=unchanged,
         language=corpus.language,
-        refused=(
-            *(
-                f"{file.file_name}: the same text is work {file.work_id} already, '{file.title}'."
-                for file in kept
-                if file.outcome == "refused"
-            ),
-            *(str(error) for _, error in refused),
-        ),
+        refused=(*repeated, *(str(error) for _, error in refused)),
         submitted=tuple(one for one in (embeds, converts) if one is not None),
         copied=copied,
     )
