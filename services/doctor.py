@@ -32,7 +32,6 @@ from stack.supervision import SUPERVISOR, Supervisor
 from stages.models import resolved_model, server_name
 from store import migrate
 from store.database import DATABASE_ERRORS, Database
-from store.migrate import PgvectorError
 from store.runs import workers
 from store.runs.workers import LiveWorker
 
@@ -89,13 +88,13 @@ async def _database_findings(url: str) -> list[Finding]:
         version = await connection.fetchval("SHOW server_version")
         found = [Finding("postgres", Verdict.OK, shown(f"{version} at {masked(url)}"))]
         available, installed = await migrate.pgvector_versions(connection)
-        try:
-            migrate.check_pgvector(available, installed)
-        except PgvectorError as error:
-            found.append(Finding("pgvector", Verdict.FAIL, shown(error.problem), error.remedy))
+        if flaw := migrate.pgvector_flaw(available, installed):
+            problem, remedy = flaw
+            found.append(Finding("pgvector", Verdict.FAIL, shown(problem), remedy))
+        elif installed is None:
+            found.append(Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq db migrate` creates it."))
         else:
-            missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq db migrate` creates it.")
-            found.append(Finding("pgvector", Verdict.OK, shown(installed)) if installed else missing)
+            found.append(Finding("pgvector", Verdict.OK, shown(installed)))
         if not await migrate.is_newest_revision(connection):
             remedy = "`ragq db migrate` brings them to this version, or names what to do."
             return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]

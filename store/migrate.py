@@ -23,8 +23,8 @@ from store.questions import presets
 
 def upgrade(database_url: str) -> None:
     """Apply the migrations that are missing, and store what a new database starts with. Running it again changes
-    nothing. Raises StackError for a database that another version of ragq migrated, and PgvectorError where pgvector is
-    missing or too old."""
+    nothing. Raises StackError for a database that another version of ragq migrated, and where pgvector is missing or
+    too old."""
     asyncio.run(require_pgvector(asyncpg_url(database_url)))
     try:
         _run(database_url, lambda config: command.upgrade(config, "head"))
@@ -132,22 +132,16 @@ NEEDED_PGVECTOR: Final = "0.8.0"
 _INSTALL = "Install it as https://github.com/pgvector/pgvector#installation shows, and run `ragq db migrate` again."
 
 
-class PgvectorError(StackError):
-    """The database has no pgvector that ragq can use. The remedy is a part of the message."""
-
-    def __init__(self, problem: str, remedy: str) -> None:
-        super().__init__(f"{problem}; ragq needs {NEEDED_PGVECTOR} or newer. {remedy}")
-        self.problem = problem
-        self.remedy = remedy
-
-
 async def require_pgvector(database_url: str) -> None:
-    """Raise PgvectorError unless the server has a pgvector that is new enough, and the database no older one."""
+    """Raise StackError unless the server has a pgvector that is new enough, and the database no older one."""
     connection = await asyncpg.connect(database_url)
     try:
-        check_pgvector(*await pgvector_versions(connection))
+        flaw = pgvector_flaw(*await pgvector_versions(connection))
     finally:
         await connection.close()
+    if flaw is not None:
+        problem, remedy = flaw
+        raise StackError(f"{problem}; ragq needs {NEEDED_PGVECTOR} or newer. {remedy}")
 
 
 async def pgvector_versions(connection: Connection) -> tuple[str | None, str | None]:
@@ -157,17 +151,18 @@ async def pgvector_versions(connection: Connection) -> tuple[str | None, str | N
     return available, installed
 
 
-def check_pgvector(available: str | None, installed: str | None) -> None:
-    """Raise PgvectorError where these are missing or too old; a database without any gets the server's.
+def pgvector_flaw(available: str | None, installed: str | None) -> tuple[str, str] | None:
+    """What is missing or too old, and what to do; None where ragq can use it. A database without any gets the server's.
 
-    >>> check_pgvector("0.10.0", None)
+    >>> pgvector_flaw("0.10.0", None)
     """
     if available is None:
-        raise PgvectorError("The server has no pgvector", _INSTALL)
+        return "The server has no pgvector", _INSTALL
     update = "Run `ALTER EXTENSION vector UPDATE` in it as the extension's owner."
     for where, version, remedy in (("server", available, _INSTALL), ("database", installed, update)):
         if version is not None and _numbers(version) < _numbers(NEEDED_PGVECTOR):
-            raise PgvectorError(f"The {where} has pgvector {version}", remedy)
+            return f"The {where} has pgvector {version}", remedy
+    return None
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -17,11 +17,12 @@ import asyncpg
 import pytest
 from alembic.script import ScriptDirectory
 
+from schemas.errors import StackError
 from schemas.tables import METADATA
 from services.doctor import Verdict, check_database
 from store import migrate
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.migrate import PgvectorError, check_pgvector, is_newest_revision
+from store.migrate import is_newest_revision, pgvector_flaw
 from tests.store.statements import execute
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid, 60000)) FROM pg_stat_activity WHERE application_name = 'victim'"
@@ -165,17 +166,16 @@ async def test_a_migrated_database_has_the_newest_revision_and_one_behind_or_emp
 def test_an_old_version_in_the_database_is_refused_with_the_statement_that_updates_it(database_url: str) -> None:
     asyncio.run(execute(database_url, "UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'"))
 
-    with pytest.raises(PgvectorError, match=r"has pgvector 0\.6\.2; .* Run `ALTER EXTENSION vector UPDATE` in it"):
+    with pytest.raises(StackError, match=r"has pgvector 0\.6\.2; .* Run `ALTER EXTENSION vector UPDATE` in it"):
         migrate.upgrade(database_url)
     found = {finding.name: finding for finding in check_database({"DATABASE_URL": database_url})}
     assert (found["pgvector"].verdict, found["pgvector"].found) == (Verdict.FAIL, "The database has pgvector 0.6.2")
 
 
 def test_a_server_that_cannot_install_it_is_refused() -> None:
-    for version, found in ((None, "no pgvector"), ("0.7.4", r"pgvector 0\.7\.4")):
-        told = f"The server has {found}; ragq needs .* and run `ragq db migrate` again"
-        with pytest.raises(PgvectorError, match=told):
-            check_pgvector(version, None)
+    for version, found in ((None, "no pgvector"), ("0.7.4", "pgvector 0.7.4")):
+        problem, remedy = pgvector_flaw(version, None) or ("", "")
+        assert (problem, "run `ragq db migrate` again" in remedy) == (f"The server has {found}", True)
 
 
 STORE: Final = Path(__file__).parents[2] / "store"
