@@ -12,7 +12,7 @@ from schemas.settings.run import thaw
 from schemas.statuses import Priority
 from schemas.values.base import Value
 from schemas.values.chat import Message
-from services.served_models import Warn, asked_models, check_servers, with_models
+from services.served_models import Warn, asked_models, askers, check_servers, served_models
 from stack.home import this_environment
 from stages.models import most_prompt_tokens, most_tokens, reply_room
 from stages.participants.extract import extraction_messages
@@ -163,7 +163,11 @@ async def submit_run(
     refuse_batches(run)
     live = await database.once(workers.live)
     warnings: list[str] = []
-    run = await with_models(run, live, warn=warn or warnings.append)
+    # A run of a single question is not held to its models.
+    is_held = run.kind != "query" or len(run.jobs) > 1
+    if is_held or askers(run, live):
+        models = await served_models(run, live, warn=warn or warnings.append)
+        run = replace(run, models=models) if is_held else run
     await database.once(refuse_long_transcripts, run)
 
     async def store(connection: Connection) -> Mapping[str, Any]:

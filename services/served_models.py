@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -128,18 +127,8 @@ Warn = Callable[[str], None]
 """Takes a sentence for whoever submits."""
 
 
-async def with_models(run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn | None = None) -> NewRun:
-    """The run with its language models as the server reports them now. A run of a single question is not held to its
-    models. What is left out, what is raised, and what is warned of, is as `served_models` says."""
-    is_held = run.kind != "query" or len(run.jobs) > 1
-    if not (is_held or askers(run, live)) or not asked_models(run):
-        return run
-    models = await served_models(run, live, warn=warn)
-    return replace(run, models=models) if is_held else run
-
-
 async def served_models(
-    run: NewRun, live: Sequence[LiveWorker] = (), *, warn: Warn | None = None
+    run: NewRun, live: Sequence[LiveWorker], *, warn: Warn | None = None
 ) -> tuple[ModelIdentity, ...]:
     """The language models that a run asks, by name, as the server reports them now.
 
@@ -148,10 +137,10 @@ async def served_models(
 
     Raises Refused when the server that the `live` workers ask does not have a model.
     """
-    asked_by_workers = askers(run, live)
     names = sorted(set(asked_models(run).values()))
     if not names:
         return ()
+    asked_by_workers = askers(run, live)
     backend = thaw(run.settings).run.llm.backend
     try:
         server = chat_server(backend, merged(os.environ, ENV_FILE))

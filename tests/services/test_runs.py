@@ -13,7 +13,7 @@ from schemas.values.requests import RunTerms
 from schemas.values.runs import Target
 from services.new_runs import Submitted, submit_run
 from services.runs import Action, ControlResult, control
-from services.served_models import check_servers, with_models
+from services.served_models import check_servers
 from stack.ports import free_port
 from stages.reports.words import DEMO_NOTICES
 from store.access import RequestKey
@@ -231,7 +231,7 @@ async def test_every_model_of_a_run_is_frozen_at_submission_and_none_of_a_questi
     ]
     asked = NewJob(mode="answer", subject="1", inputs={"expansion": {"origin": "model"}}, stages=("expand",))
     question = replace(run, kind="query", jobs=[asked])
-    assert await with_models(question) is question
+    assert await database.once(runs.frozen, (await submit_run(database, question)).run_id) == []
 
 
 async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_its_tokens(
