@@ -75,10 +75,10 @@ def _prepare(running: Stack) -> None:
     for options, name in (((), "interviews"), (("--works",), "works"), (("--tags",), "tags")):
         running.ragq("demo-data", *options, str(folder / name))
     running.ragq("import", "participants", str(folder / "interviews"))
-    running.ragq("index", "references")
+    running.ragq("index", "references", "--wait")
     running.ragq("import", "works", str(folder / "works"), "--corpus", "shelf", "--wait")
     running.ragq("import", "tags", str(folder / "tags"), "--name", "wardrobe")
-    running.ragq("index", "tags", "wardrobe")
+    running.ragq("index", "tags", "wardrobe", "--wait")
     (folder / "phrases.txt").write_text(_PHRASES)
     sets = -(-FLOWER_TASKS // len(stages_of("tags", "candidates")))
     lines = [f"{colour} coat {number}\n" for colour, number in product(("red", "blue"), range(-(-sets // 2)))]

@@ -52,7 +52,7 @@ def _grid_values(value: str) -> tuple[str, tuple[str, ...]]:
 )
 @click.option("--name", metavar="NAME", help="Name of the fork, which no other run has; commands take it for RUN.")
 @click.option("--new", "always_new", is_flag=True, help="Store another fork even if the same one is stored.")
-@run_options("fork")
+@run_options
 def fork_command(
     target: Target,
     stage: str,

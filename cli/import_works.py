@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from cli.config import with_open_database
 from cli.files import FileRefused, read_file
 from cli.main import carry_out
+from cli.new_runs import wait_option
 from cli.options import request_options, requested, with_settings
 from cli.output import console, draw, json_option, print_json, print_text
 from cli.submit import report_submitted
@@ -113,7 +114,7 @@ SOME_REFUSED = 1
 )
 @request_options(ImportRequest, "chunk_tokens", "language", "by_stages")
 @with_settings
-@click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
+@wait_option
 @json_option
 def works_command(
     paths: tuple[Path, ...], settings: EffectiveSettings, wait: bool, as_json: bool, **asked: Any

@@ -9,7 +9,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.files import data_directory, environment, read_file
 from cli.main import REFUSED, SOME_FAILED
-from cli.new_runs import conclude, dry_run_option, print_estimates, run_options
+from cli.new_runs import conclude, print_estimates, run_options, wait_option
 from cli.options import effective_settings, group, settings_options, with_settings
 from cli.output import json_option, print_result, print_text
 from cli.sheets import print_listing
@@ -41,8 +41,8 @@ def index() -> None:
 
     \b
     Example:
-        ragq index references --split paper-train
-        ragq index tags topics
+        ragq index references --split paper-train --wait
+        ragq index tags topics --wait
     """
 
 
@@ -69,15 +69,13 @@ def list_command(as_json: bool) -> None:
     help="Publish without the participants whose jobs fail, and record it in the index; exit code 2 then.",
 )
 @click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
-@dry_run_option
-@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
-@json_option
+@run_options
 def references_command(
     split: str,
     settings: EffectiveSettings,
     always_new: bool,
     dry_run: bool,
-    no_wait: bool,
+    wait: bool,
     as_json: bool,
     **asked: bool,
 ) -> None:
@@ -90,27 +88,27 @@ def references_command(
     stays. `ragq retry` finishes a run that failed. With --allow-partial the index lacks the participants that failed,
     until a retry publishes a fuller one.
 
-    Exit codes: 0 published whole, 1 refused or not published, 2 published in part (and wrong usage, after which
-    nothing is stored).
+    Exit codes with --wait: 0 published whole, 1 refused or not published, 2 published in part (and wrong usage, after
+    which nothing is stored).
 
     \b
     Example:
-        ragq index references --split paper-train
+        ragq index references --split paper-train --wait
         ragq index references --split paper-train --dry-run
-        ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
+        ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows --wait
     """
     if dry_run:
         plan = partial(plan_references, split=split, settings=settings, **asked)
         print_estimates([plan], as_json=as_json)
         return
     submitted = with_open_database(build_references, split, settings, always_new=always_new, **asked)
-    report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
+    report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
     try:
-        conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+        conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
     except SystemExit as done:
         if done.code != SOME_FAILED:
             raise
-    if not no_wait:
+    if wait:
         _exit_by_what_was_published(submitted.run_id)
 
 
@@ -146,7 +144,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
 )
 @with_settings
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
-@run_options("run")
+@run_options
 def chunk_scores_command(
     name: str,
     settings: EffectiveSettings,
@@ -185,7 +183,7 @@ def chunk_scores_command(
 @click.option("--switch", "is_switch", is_flag=True, help="Search by the vectors of the copy from now on.")
 @click.option("--back", "is_back", is_flag=True, help="Search by the old vectors again.")
 @settings_options
-@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@wait_option
 @json_option
 def reembed_command(
     name: str,
@@ -194,7 +192,7 @@ def reembed_command(
     is_back: bool,
     profile: str | None,
     values: dict[str, str],
-    no_wait: bool,
+    wait: bool,
     as_json: bool,
 ) -> None:
     """Embed a corpus by another model, beside its own vectors, and search by them after a switch.
@@ -214,8 +212,8 @@ def reembed_command(
     if sum((model is not None, is_switch, is_back)) != 1:
         raise click.UsageError("Give one of --model, --switch and --back.")
     if model is None:
-        if values or profile or no_wait:
-            raise click.UsageError("--set, --profile and --no-wait go with --model.")
+        if values or profile or wait:
+            raise click.UsageError("--set, --profile and --wait go with --model.")
         corpus = with_open_database(switch, name, back=is_back)
         model = f"{corpus.model} ({corpus.backend})"
         print_result(corpus, f"Corpus '{corpus.name}' is searched by the vectors of {model}.", as_json=as_json)
@@ -228,7 +226,7 @@ def reembed_command(
         print_result({"corpus": copy.name, "run": None}, nothing, as_json=as_json)
         return
     report_submitted([submitted], settings, kind="index")
-    conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+    conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)
 
 
 def read_artifact_files(vectors: Path, embedding: EmbeddingSettings) -> dict[ArtifactFile, bytes]:

@@ -8,7 +8,7 @@ from rich.console import Group
 
 from cli.config import known_prices, with_open_database
 from cli.main import REFUSED, carry_out
-from cli.options import Decorator, together
+from cli.options import together
 from cli.output import Drawing, Text, draw, json_option, print_json, print_result, print_text, spaced
 from cli.sheets import rows_drawing
 from schemas.values.costs import Effort, Estimate
@@ -24,11 +24,9 @@ dry_run_option = click.option(
     help="Print jobs, model calls, tokens, time, money, and why it would be refused. Nothing is stored or sent.",
 )
 
-
-def run_options(what: str) -> Decorator:
-    """--dry-run, --wait and --json, as `dry_run`, `wait` and `as_json`."""
-    follow = click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes.")
-    return together(dry_run_option, follow, json_option)
+wait_option = click.option("--wait", is_flag=True, help="Follow what was stored until it finishes.")
+#: --dry-run, --wait and --json, as `dry_run`, `wait` and `as_json`.
+run_options = together(dry_run_option, wait_option, json_option)
 
 
 def report_stored(one: Submitted, made: str, *, again: str, notices: bool = True) -> None:

@@ -207,7 +207,7 @@ def _notices(imported: ImportedParticipants) -> Iterator[str]:
     if imported.conflicting_splits:
         yield (
             f"Replaced: {', '.join(imported.conflicting_splits.values())}. "
-            "An index that was built on other participants is to be built again (`ragq index references`)."
+            "An index that was built on other participants is to be built again (`ragq index references --wait`)."
         )
     if imported.unknown:
         yield f"Labels of participants whose transcripts are not stored were left out: {listed(imported.unknown)}."

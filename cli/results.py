@@ -198,7 +198,7 @@ def diff(
     type=FILE,
     help="Print precision and recall of the judge of the evaluation RUN on a labelled sheet, and its share corrected.",
 )
-@run_options("evaluation")
+@run_options
 def evaluate_command(
     run_id: int,
     values: dict[str, str],

@@ -249,7 +249,7 @@ class _Submit(click.Command):
     show_default=True,
     help="Submit this many runs, each with answers of its own, to measure how much results vary.",
 )
-@run_options("run")
+@run_options
 def submit(
     config: tuple[str, dict[str, str]] | None,
     profile: str | None,

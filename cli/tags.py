@@ -9,7 +9,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.files import read_file, tell_unread
 from cli.ids import TARGET
-from cli.new_runs import conclude
+from cli.new_runs import conclude, wait_option
 from cli.options import group, wanted_options, with_settings
 from cli.output import Text, coloured, confirm, draw, json_option, print_json, print_result, print_text
 from cli.sheets import print_listing, rows_drawing
@@ -169,7 +169,7 @@ def import_command(directory: Path, name: str | None, as_json: bool) -> None:
     \b
     Example:
         ragq import tags topics/
-        ragq index tags topics
+        ragq index tags topics --wait
     """
     called = directory.resolve().name if name is None else name
     files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
@@ -185,15 +185,15 @@ def import_command(directory: Path, name: str | None, as_json: bool) -> None:
         left_out = counted(vocabulary.unknown_ratings, "rating")
         print_text(f"Warning: {left_out} left out: the vocabulary does not have the tag.", err=True)
     if not as_json:
-        print_text(f"`ragq index tags {called}` builds its models.", err=True)
+        print_text(f"`ragq index tags {called} --wait` builds its models.", err=True)
 
 
 @click.command("tags")
 @click.argument("vocabulary")
 @with_settings
-@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@wait_option
 @json_option
-def index_command(vocabulary: str, settings: EffectiveSettings, no_wait: bool, as_json: bool) -> None:
+def index_command(vocabulary: str, settings: EffectiveSettings, wait: bool, as_json: bool) -> None:
     """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
 
     It takes about a minute for ten thousand tags. The models become visible in one step. A vocabulary
@@ -201,11 +201,11 @@ def index_command(vocabulary: str, settings: EffectiveSettings, no_wait: bool, a
 
     \b
     Example:
-        ragq index tags topics
+        ragq index tags topics --wait
     """
     submitted = with_open_database(build_vocabulary, vocabulary, settings)
     if submitted.is_new or submitted.resumed:
-        report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
+        report_submitted([submitted], settings, kind="tags", briefly=wait and not as_json)
     else:
         print_text(f"The models of '{vocabulary}' are built by r{submitted.run_id}.", err=True)
-    conclude([submitted], wait=not no_wait, as_json=as_json, changed_settings=settings.changed)
+    conclude([submitted], wait=wait, as_json=as_json, changed_settings=settings.changed)

@@ -18,7 +18,7 @@ trap 'exit 143' TERM
 run ragq up --no-api --no-flower
 run ragq demo-data "$RAGQ_HOME/interviews"
 run ragq import participants "$RAGQ_HOME/interviews"
-run ragq index references --split paper-train
+run ragq index references --split paper-train --wait
 submitted=$(run ragq submit --split paper-test --json)
 id=$(printf '%s' "$submitted" | sed -n 's/^ *"run": "\(r[0-9]*\)".*/\1/p')
 run ragq watch "$id"

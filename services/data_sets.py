@@ -243,7 +243,7 @@ async def make_splits(
         if others and not replace_stored:
             raise Refused(
                 f"{', '.join(described(split) for split in others)} would be replaced. Name --replace to do so; an "
-                "index that was built on other participants is then to be built again (`ragq index references`)."
+                "index that was built on other participants is then to be built again (`ragq index references --wait`)."
             )
         await interviews.keep_splits(connection, data_set, splits)
     return [split.name for split in others]

@@ -159,7 +159,7 @@ def build_command(settings: EffectiveSettings, split: str) -> str:
     chosen = {name: values[name] for name in _BUILT_WITH if settings.sources[name] is SettingSource.OPTION}
     profile = f" --profile {settings.profile}" if settings.profile_source == "option --profile" else ""
     options = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in chosen.items())
-    return f"ragq index references --split {shlex.quote(split)}{profile}{options}"
+    return f"ragq index references --split {shlex.quote(split)}{profile}{options} --wait"
 
 
 def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:

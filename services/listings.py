@@ -84,7 +84,7 @@ VOCABULARIES: Final = Listing[StoredVocabulary](
         "imported": lambda one: Moment(one.imported_at),
     },
     words={"model", "imported"},
-    none="There is no vocabulary yet. `ragq import tags DIR` imports one, `ragq index tags NAME` builds its models.",
+    none="There is no vocabulary yet. `ragq import tags DIR` imports one, `ragq index tags NAME --wait` builds its models.",
 )
 
 TAGS: Final = Listing[Tag](
@@ -125,7 +125,7 @@ INDEXES: Final = Listing[StoredIndex](
         "published": lambda one: None if one.published_at is None else Moment(one.published_at),
     },
     words={"split", "transcripts", "identity", "model", "chunking", "chunk scores", "evidence", "published"},
-    none="No index is built yet. `ragq index references` builds that of a split.",
+    none="No index is built yet. `ragq index references --wait` builds that of a split.",
 )
 
 

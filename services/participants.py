@@ -156,7 +156,7 @@ def _overlap(
     raise Refused(
         f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' (split {index.source}) are "
         f"{where}: {listed(both)}. A run needs references of other people: name an index without them with "
-        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
+        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT --wait`), or submit with "
         f"--zero-shot-only. {'Nobody else is in it: no reference is left.' if is_whole else allow}"
     )
 

@@ -41,13 +41,13 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
     vocabulary = await vocabulary_of_name(connection, request.vocabulary)
     if vocabulary.model is None:
         raise Refused(
-            f"Vocabulary '{vocabulary.name}' has no models yet. `ragq index tags {vocabulary.name}` builds them."
+            f"Vocabulary '{vocabulary.name}' has no models yet. `ragq index tags {vocabulary.name} --wait` builds them."
         )
     is_fused = psq.similarity == "fused"
     if is_fused and vocabulary.similarity_digest is None:
         raise Refused(
             f"The models of vocabulary '{vocabulary.name}' have no spelling and no meaning, which PSQ_SIMILARITY=fused "
-            f"compares. Import the vocabulary again and build its models (`ragq index tags {vocabulary.name}`), or set "
+            f"compares. Import the vocabulary again and build its models (`ragq index tags {vocabulary.name} --wait`), or set "
             "PSQ_SIMILARITY=original to search by FastText alone."
         )
     inputs: dict[str, Any] = {

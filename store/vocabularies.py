@@ -179,7 +179,7 @@ async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
     )
     if row is None:
         raise DomainError(
-            f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.",
+            f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags --wait`.",
             FailureCategory.VOCABULARY_UNUSABLE,
         )
     data: bytes = row["data"]

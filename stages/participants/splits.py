@@ -90,7 +90,7 @@ def first_index(stored: Iterable[Split]) -> str:
     likeliest = next(iter(sources(stored)), None)
     if likeliest is None:
         return MAKE_SPLITS
-    return f"`ragq index references --split {shlex.quote(likeliest.called)}` builds one."
+    return f"`ragq index references --split {shlex.quote(likeliest.called)} --wait` builds one."
 
 
 def split_of(name: str, participant_ids: Sequence[int], *, data: bytes, made_by: str = "its file") -> Split:

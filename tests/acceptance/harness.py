@@ -162,7 +162,7 @@ class Installation:
     def learn(self, folder: Path) -> None:
         """Import participants, and have a worker build the index of the paper's split for training."""
         self.do("import", "participants", str(folder))
-        self.do("index", "references", "--split", "paper-train")
+        self.do("index", "references", "--split", "paper-train", "--wait")
 
     def submit(self, *arguments: str, **environment: str) -> int:
         """Submit and do not wait. The run's number."""

@@ -29,7 +29,7 @@ def both_indexes(install: Install, indexed_template: str) -> Iterator[Installati
     """An installation that built the index of paper-train, and then that of avec-train."""
     with install(indexed_template) as installation:
         installation.start_worker()
-        installation.do("index", "references", "--split", "avec-train")
+        installation.do("index", "references", "--split", "avec-train", "--wait")
         yield installation
 
 
@@ -64,7 +64,7 @@ def test_an_index_with_people_of_the_split_is_refused_with_who_and_what_to_do(
     assert refused(both_indexes.ragq(*SUBMIT, *ON_AVEC)) == (
         f"ragq: 3 of the 6 participants of reference index '{AVEC}' (split {data_directory.name}/avec-train) are in "
         "split 'paper-test': 316, 319, 330. A run needs references of other people: name an index without them with "
-        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT`), or submit with "
+        "`--references NAME` (`ragq index list`, `ragq index references --split SPLIT --wait`), or submit with "
         "--zero-shot-only. --allow-overlap runs without their chunks, and every report of the run shows it.\n"
     )
     for who in (

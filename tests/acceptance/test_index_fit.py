@@ -34,10 +34,10 @@ def test_an_index_serves_no_run_of_another_variant_without_its_tags_or_of_other_
         "  transcripts: the index was built from variant raw, those of the run are participant_only (3)\n"
         f"  `ragq import participants DIR --name {name} --replace` imports the transcripts in the variant of the "
         "index; "
-        f"`ragq index references --split {name}/paper-train` builds an index from those that are stored\n"
+        f"`ragq index references --split {name}/paper-train --wait` builds an index from those that are stored\n"
     )
 
-    fresh.do("index", "references", "--split", "paper-train")
+    fresh.do("index", "references", "--split", "paper-train", "--wait")
     done = fresh.ragq(*SUBMIT)
     assert variants_of(fresh, done) == {"transcripts": {"participant_only": 3}, "index": "participant_only"}
     listed = fresh.ragq("index", "list", "--json").json["items"]

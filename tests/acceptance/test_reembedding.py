@@ -51,7 +51,7 @@ def test_a_corpus_is_embedded_by_another_model_compared_switched_and_back(
     worker = shelved.start_worker(LOG_LEVEL="DEBUG")
     old, chunks = shelved.value(VECTORS, "shelf"), shelved.value(CHUNKS, "shelf")
     assert "has no copy" in refused(*REEMBED, "--switch")
-    shelved.do(*REEMBED, *OTHER)
+    shelved.do(*REEMBED, *OTHER, "--wait")
     assert shelved.value(CUT) > 0 and {request["model"] for request in server.asked} == {MODEL}
     new = shelved.value(VECTORS, "shelf-copy")
     assert len(new) == len(old) and shelved.value(VECTORS, "shelf") == old

@@ -135,11 +135,11 @@ def newest_setting(installation: Installation, name: str) -> object:
 INDEXES = {
     "there is only the index of another profile": (
         (*FEW_SHOT, "--profile", "paper"),
-        "ragq index references --split paper-train --profile paper",
+        "ragq index references --split paper-train --profile paper --wait",
     ),
     "the index of another profile has other chunks": (
         (*FEW_SHOT, "--profile", "paper-parity", "--set", "EMBEDDING_CHUNK_SIZE=5"),
-        "ragq index references --split paper-train --profile paper-parity --set EMBEDDING_CHUNK_SIZE=5",
+        "ragq index references --split paper-train --profile paper-parity --set EMBEDDING_CHUNK_SIZE=5 --wait",
     ),
     "the chunks have no scores": (
         (*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"),
@@ -160,7 +160,7 @@ def test_a_refused_search_of_references_succeeds_after_its_remedy(
     [
         ("submit", "--split", "paper-test", "--zero-shot-only"),
         ("submit", "--participants", "316", "--zero-shot-only"),
-        ("index", "references", "--split", "paper-train"),
+        ("index", "references", "--split", "paper-train", "--wait"),
     ],
     ids=["split", "participant", "split of an index"],
 )
@@ -178,16 +178,16 @@ def test_phrases_are_accepted_once_the_vocabulary_is_imported_and_has_its_models
 
     printed = assert_remedied(empty, command, fillings, advised="ragq import tags DIR --name clothes")
 
-    assert "ragq index tags clothes" in printed
+    assert "ragq index tags clothes --wait" in printed
     again = submission_by_the_remedy_of_a_fork(empty, "PSQ_SIMILARITY=original", fillings, tmp_path)
     empty.do(*again)
     assert newest_setting(empty, "PSQ_SIMILARITY") == "original"
     # As a vocabulary of an earlier version has it.
     empty.rows("UPDATE vocabulary SET similarity_digest = NULL RETURNING id")
     fused = [filled(word, fillings) for word in (*command, "--set", "PSQ_SIMILARITY=fused")]
-    assert commands_in(empty.ragq(*fused).stderr) == ["ragq index tags clothes"]
+    assert commands_in(empty.ragq(*fused).stderr) == ["ragq index tags clothes --wait"]
     empty.do("import", "tags", fillings["DIR"], "--name", "clothes")
-    assert_remedied(empty, fused, fillings, advised="ragq index tags clothes")
+    assert_remedied(empty, fused, fillings, advised="ragq index tags clothes --wait")
 
 
 def test_questions_are_accepted_once_works_are_embedded_and_of_another_corpus_after_a_refused_fork(
@@ -248,7 +248,7 @@ def test_profile_local_scores_by_the_evidence_of_its_index_and_asks_no_language_
 ) -> None:
     local = ("submit", "--split", "paper-test", "--profile", "local")
     assert "RAGQ_SCORER=neighbours: " in served.ragq(*local).stderr
-    assert_remedied(served, local, fillings, advised="ragq index references --split paper-train --profile local")
+    assert_remedied(served, local, fillings, advised="ragq index references --split paper-train --profile local --wait")
     calls = sum(model.calls for model in ollama.models.values())
 
     run_id = served.submit(*local[1:], "--until", "score")

@@ -34,7 +34,7 @@ def test_unsafe_tags_are_returned_only_when_permitted_and_phrases_are_in_postgre
         imported = installation.do("import", "tags", str(write_wardrobe(tmp_path / "wardrobe")), "--json").json
         assert (imported["vocabulary"], imported["tags"], imported["rated"]) == ("wardrobe", 12, 3)
         building = installation.start_worker(stages=("embed", "retrieve", "rerank"))
-        installation.do("index", "tags", "wardrobe")
+        installation.do("index", "tags", "wardrobe", "--wait")
         broken = installation.submit(*phrases(tmp_path / "broken.jsonl", ["tees"]), *WARDROBE)
         ready = "SELECT EXISTS (SELECT FROM stage_run WHERE stage = 'validate' AND status = 'ready')"
         installation.wait_until(ready, alive=building)

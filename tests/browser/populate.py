@@ -82,9 +82,9 @@ def _fill(installation: Installation, folder: Path) -> None:
         ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
         ("import", "works", str(folder / "pots.html"), "--corpus", "library", "--wait"),
         ("import", "participants", str(data)),
-        ("index", "references", "--split", "paper-train"),
+        ("index", "references", "--split", "paper-train", "--wait"),
         ("import", "tags", str(write_wardrobe(folder / "wardrobe"))),
-        ("index", "tags", "wardrobe"),
+        ("index", "tags", "wardrobe", "--wait"),
     ):
         done = installation.ragq(*arguments)
         assert done.exit_code == 0, done.stderr

@@ -37,7 +37,7 @@ PASSWORDS = {name: secrets.token_hex(24) for name in ("DATABASE_PASSWORD", "BROK
 #: ends with the container.
 SUBMIT = """
 ragq demo-data /tmp/interviews && ragq import participants /tmp/interviews &&
-ragq index references --split paper-train &&
+ragq index references --split paper-train --wait &&
 ragq submit --split paper-test --limit 1 --zero-shot-only &&
 ragq submit --split paper-test --limit 20 --few-shot-only --until assemble --json \
   --set EMBEDDING_ENABLE_REFERENCE_VALIDATION=false > /tmp/run && cat /tmp/run

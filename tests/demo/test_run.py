@@ -35,7 +35,7 @@ def test_a_split_is_scored_and_a_question_answered(tmp_path: Path, environment: 
         "up --no-api --no-flower",
         f"demo-data {tmp_path}/interviews",
         f"import participants {tmp_path}/interviews",
-        "index references --split paper-train",
+        "index references --split paper-train --wait",
         "submit --split paper-test --json",
         "watch r7",
         f"report r7 --html {page}",

@@ -85,7 +85,7 @@ def test_a_worker_killed_in_every_stage_of_phrases_and_vocabulary_loses_nothing(
     by = ("--phrases", str(tmp_path / "phrases.txt"), "--vocabulary", "wardrobe", "--until", "validate")
 
     with breakable.supervised(RAGQ_CRASH_AT="before_commit#1") as supervisor:
-        built = breakable.ragq("index", "tags", "wardrobe", "--no-wait", "--json").json["run_id"]
+        built = breakable.ragq("index", "tags", "wardrobe", "--json").json["run_id"]
         building = breakable.assert_recovered(built, jobs=1)
         run_id = breakable.submit(*by)
         attempts = breakable.assert_recovered(run_id, jobs=1)
@@ -115,7 +115,7 @@ def test_a_worker_killed_after_sending_the_next_message_loses_nothing(
 @pytest.mark.parametrize("point", OUTCOME_AT)
 def test_an_index_is_published_once_however_often_its_workers_die(breakable: BreakableInstallation, point: str) -> None:
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
-        built = breakable.ragq("index", "references", "--new", "--no-wait", "--json").json
+        built = breakable.ragq("index", "references", "--new", "--json").json
         breakable.assert_recovered(int(built["run"].removeprefix("r")), jobs=3)
 
     assert supervisor.deaths >= len(INDEX) - 1
@@ -131,7 +131,7 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies_and_a_retry_
 ) -> None:
     """The last participant fails, so that another job publishes in a second attempt, which is killed."""
     (before,) = breakable.ragq("index", "list", "--json").json["items"]
-    started = breakable.ragq("index", "references", "--new", "--allow-partial", "--no-wait", "--json").json["run"]
+    started = breakable.ragq("index", "references", "--new", "--allow-partial", "--json").json["run"]
     run_id = int(started.removeprefix("r"))
     cut = b"".join(small_files()[transcript_file(313)].splitlines(keepends=True)[:50])
     files = write_files(tmp_path / "cut", {**small_files(), transcript_file(313): cut})

@@ -155,5 +155,5 @@ def test_a_name_stands_for_the_splits_of_every_data_set_unless_it_names_one() ->
 def test_sources_of_references_are_named_as_such_likely_ones_first() -> None:
     stored = [split(name, [1]) for name in ("mine", "paper-test", "train", "our-train")]
     assert [one.called for one in sources(stored)] == ["avec-train", "our-train", "mine"]
-    assert first_index(stored) == "`ragq index references --split avec-train` builds one."
+    assert first_index(stored) == "`ragq index references --split avec-train --wait` builds one."
     assert first_index([split("test", [1])]) == MAKE_SPLITS
