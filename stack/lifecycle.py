@@ -161,9 +161,9 @@ def up(
     """Start what does not run yet, wait until each part is healthy, and return how all of them are.
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
-    `migrate` brings a database URL to the newest schema. `report` receives a line per
-    step. Processes that a killed stack left behind are ended first. Raises StackError when a part does not get healthy
-    within `timeout_s`; whatever this call started is stopped again then.
+    `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
+    stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
+    this call started is stopped again then.
     """
     with home.locked(), ExitStack() as undo:
         supervisor = Supervisor(home)
