@@ -147,9 +147,6 @@ async def answered(connection: Connection, claim: Claim, tokens: int) -> None:
 # An attempt that has not asked anything leaves no row: waiting is neither an interruption nor a failure. One that used
 # answers of the ledger is closed as interrupted, since it keeps what was paid.
 
-ERROR_TYPE = "LLMLimit"
-CATEGORY = "llm_limit"
-
 PUT_OFF = """
 WITH attempt AS (
     SELECT id, EXISTS (SELECT FROM llm_call_use WHERE attempt_id = id) AS is_kept FROM stage_attempt WHERE id = $3
@@ -204,8 +201,8 @@ async def _put_off(connection: Connection, held: Claim, message: str, wait_s: fl
         return False
     await connection.execute(
         PUT_OFF,
-        *(held.job_id, held.stage, held.attempt_id, ERROR_TYPE, message, CATEGORY, held.previous_hash),
-        held.link(AttemptOutcome.INTERRUPTED, error_type=ERROR_TYPE, error_message=message),
+        *(held.job_id, held.stage, held.attempt_id, "LLMLimit", message, "llm_limit", held.previous_hash),
+        held.link(AttemptOutcome.INTERRUPTED, error_type="LLMLimit", error_message=message),
         wait_s,
     )
     return True

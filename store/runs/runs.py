@@ -182,7 +182,6 @@ _Prepared: TypeAlias = tuple[NewJob, str, tuple[str, ...]]
 
 
 def _prepared(kind: str, upcoming: Iterator[NewJob], settings: FrozenSettings) -> list[_Prepared]:
-    """The next batch of jobs."""
     return [
         (
             job,

@@ -189,8 +189,6 @@ SELECT 1 FROM stage_run
 WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running' FOR UPDATE
 """
 
-LOST = "stopped renewing its lease: it died, hung, was suspended or lost the database"
-
 
 @dataclass(frozen=True, kw_only=True)
 class OpenAttempt:
@@ -378,7 +376,8 @@ async def expire(connection: Connection, *, max_interruptions: int, job_id: int 
             values = dict(row)
             run_id, worker_id, interruptions = (values.pop(name) for name in ("run_id", "worker_id", "interruptions"))
             lost, is_poisoned = OpenAttempt(**values), interruptions + 1 >= max_interruptions
-            await _interrupt(connection, lost, "WorkerLost", f"Worker {worker_id} {LOST}.", is_poisoned=is_poisoned)
+            why = "stopped renewing its lease: it died, hung, was suspended or lost the database"
+            await _interrupt(connection, lost, "WorkerLost", f"Worker {worker_id} {why}.", is_poisoned=is_poisoned)
         event = "stage_poisoned" if is_poisoned else "stage_interrupted"
         log.warning(event, job_id=lost.job_id, stage=lost.stage, attempt=lost.attempt, worker=worker_id)
         found.append(lost)
