@@ -84,7 +84,7 @@ VOCABULARIES: Final = Listing[StoredVocabulary](
         "imported": lambda one: Moment(one.imported_at),
     },
     words={"model", "imported"},
-    none="There is no vocabulary yet. `ragq import tags DIR` imports one, `ragq index tags NAME --wait` builds its models.",
+    none="There is no vocabulary yet. `ragq import tags DIR` imports one, `ragq index tags NAME` builds its models.",
 )
 
 TAGS: Final = Listing[Tag](

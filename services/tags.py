@@ -47,8 +47,8 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
     if is_fused and vocabulary.similarity_digest is None:
         raise Refused(
             f"The models of vocabulary '{vocabulary.name}' have no spelling and no meaning, which PSQ_SIMILARITY=fused "
-            f"compares. Import the vocabulary again and build its models (`ragq index tags {vocabulary.name} --wait`), or set "
-            "PSQ_SIMILARITY=original to search by FastText alone."
+            f"compares. Import the vocabulary again and build its models (`ragq index tags {vocabulary.name} --wait`), "
+            "or set PSQ_SIMILARITY=original to search by FastText alone."
         )
     inputs: dict[str, Any] = {
         "vocabulary_id": vocabulary.id,
