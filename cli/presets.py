@@ -7,9 +7,10 @@ import click
 from cli.config import with_database
 from cli.options import Choice, assignment, effective_settings, group
 from cli.output import FittingTable, draw, json_option, print_data, print_json, print_list, print_result, print_text
+from cli.sheets import rows_drawing
 from cli.submissions import read_text
-from schemas.settings.base import allowed, value_in_words
-from schemas.settings.preset import PRESET_SETTINGS, differing_values
+from schemas.settings.preset import differing_values
+from services.listings import values_table
 from stages.queries.templates import OF_ANSWERS, TemplateTag
 from stages.reports.tables import Moment
 from store.questions import presets
@@ -65,13 +66,7 @@ def show_command(name: str | None, as_json: bool) -> None:
     mark = " (default)" if stored.is_default else ""
     words = f": {stored.description}" if stored.description else ""
     print_text(f"Preset '{stored.name}'{mark}{words}\n")
-    differing = differing_values(stored.preset.values())
-    table = FittingTable("", "name", "value", "allowed", "what it does")
-    for key, value in stored.preset.values().items():
-        setting = PRESET_SETTINGS[key]
-        mark = "*" if key in differing else ""
-        table.add_row(mark, key, value_in_words(value), allowed(setting), setting.description)
-    draw(table)
+    draw(rows_drawing(values_table(stored.preset)))
 
 
 @preset.command("create")

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from schemas.chains import in_order
 from schemas.settings.base import allowed, value_in_words
-from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.preset import PRESET_SETTINGS, Preset, differing_values
 from schemas.settings.profiles import Changed
 from schemas.statuses import StageStatus
 from schemas.values.documents import CorpusView, WorkView
@@ -168,11 +168,13 @@ def _score(value: float | None, digits: int = 3) -> Cell:
 
 
 def values_table(preset: Preset) -> Table:
-    """Every value of a preset, with what it accepts and does."""
-    rows = (
-        (name, value_in_words(value), allowed(PRESET_SETTINGS[name]), PRESET_SETTINGS[name].description)
-        for name, value in preset.values().items()
-    )
+    """Every value of a preset, with what it accepts and does; those that differ from ragq's own are marked."""
+    differing = differing_values(preset.values())
+    rows = []
+    for name, value in preset.values().items():
+        setting = PRESET_SETTINGS[name]
+        mark = " *" if name in differing else ""
+        rows.append((name, f"{value_in_words(value)}{mark}", allowed(setting), setting.description))
     return Table("Values", ("value", "now", "allowed", "effect"), tuple(rows), texts=("now", "allowed", "effect"))
 
 
