@@ -12,13 +12,7 @@ import httpx
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from schemas.errors import (
-    EmbeddingValidationError,
-    LLMError,
-    LLMTimeoutError,
-    ModelMissingError,
-    TextTooLongError,
-)
+from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, ModelMissingError, TextTooLongError
 from schemas.values.chat import ModelIdentity
 from stages.models import naming_server, server_name
 from stages.ports import TextVectors

@@ -11,14 +11,7 @@ import ollama
 from pydantic import ValidationError
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_servers import (
-    ModelServer,
-    Rows,
-    ServedEmbedder,
-    ollama_identity,
-    status_error,
-    time_limit,
-)
+from adapters.model_servers import ModelServer, Rows, ServedEmbedder, ollama_identity, status_error, time_limit
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import estimated_tokens, naming_server

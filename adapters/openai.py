@@ -11,14 +11,7 @@ import httpx
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_servers import (
-    ModelServer,
-    Rows,
-    ServedEmbedder,
-    openai_identity,
-    time_limit,
-    unlisted,
-)
+from adapters.model_servers import ModelServer, Rows, ServedEmbedder, openai_identity, time_limit, unlisted
 from schemas.errors import EmbeddingValidationError, LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import OnText

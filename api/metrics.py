@@ -35,13 +35,7 @@ KEPT_TIMES: Final = 50.0
 class Metrics(Collector):
     """Metrics that the process counts itself, and metrics that it reads from the database."""
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        kept_s: float = KEPT_SECONDS,
-        kept_times: float = KEPT_TIMES,
-    ) -> None:
+    def __init__(self, database: Database, *, kept_s: float = KEPT_SECONDS, kept_times: float = KEPT_TIMES) -> None:
         self._database = database
         self._kept_s = kept_s
         self._kept_times = kept_times

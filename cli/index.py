@@ -71,13 +71,7 @@ def list_command(as_json: bool) -> None:
 @click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
 @run_options
 def references_command(
-    split: str,
-    settings: EffectiveSettings,
-    always_new: bool,
-    dry_run: bool,
-    wait: bool,
-    as_json: bool,
-    **asked: bool,
+    split: str, settings: EffectiveSettings, always_new: bool, dry_run: bool, wait: bool, as_json: bool, **asked: bool
 ) -> None:
     """Chunk and embed the transcripts of a training split, as a run of one job per participant.
 
@@ -146,13 +140,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
 @run_options
 def chunk_scores_command(
-    name: str,
-    settings: EffectiveSettings,
-    always_new: bool,
-    dry_run: bool,
-    wait: bool,
-    as_json: bool,
-    **asked: Any,
+    name: str, settings: EffectiveSettings, always_new: bool, dry_run: bool, wait: bool, as_json: bool, **asked: Any
 ) -> None:
     """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
 

@@ -13,14 +13,7 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.scoring import JobScores, ScoreTable
 from services.listings import changed_table, jobs_table
 from stages.reports.costs import cost_words
-from stages.reports.words import (
-    counted,
-    limits_in_words,
-    number,
-    origin_words,
-    split_in_words,
-    variants_in_words,
-)
+from stages.reports.words import counted, limits_in_words, number, origin_words, split_in_words, variants_in_words
 from store.runs.batches import batches_in_words
 from store.runs.forks import Family
 from store.runs.notifications import notification_in_words

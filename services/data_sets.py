@@ -8,14 +8,7 @@ from typing import Any, Final
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.base import Value
-from schemas.values.participants import (
-    DataSet,
-    Participant,
-    Person,
-    PHQ8Item,
-    Split,
-    TranscriptVariant,
-)
+from schemas.values.participants import DataSet, Participant, Person, PHQ8Item, Split, TranscriptVariant
 from stages.participants.splits import (
     PUBLISHED,
     PUBLISHED_SPLITS,

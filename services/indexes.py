@@ -170,11 +170,7 @@ def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:
 
 
 def _named(
-    settings: EffectiveSettings,
-    stored: Sequence[StoredIndex],
-    splits: Sequence[Split],
-    named: str,
-    data_set: str,
+    settings: EffectiveSettings, stored: Sequence[StoredIndex], splits: Sequence[Split], named: str, data_set: str
 ) -> list[StoredIndex]:
     """The indexes of a name or a split, the data set's own where it has any. Raises Refused when there is none."""
     if found := [one for one in stored if named in (one.name, f"{one.name}@{one.identity}")]:

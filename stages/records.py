@@ -83,12 +83,7 @@ Row = tuple[int, dict[str, str]]
 
 
 def parse_rows(
-    data: bytes,
-    *,
-    file: str,
-    columns: Sequence[str],
-    by_tabs: bool = False,
-    header: Sequence[str] | None = None,
+    data: bytes, *, file: str, columns: Sequence[str], by_tabs: bool = False, header: Sequence[str] | None = None
 ) -> Parsed[tuple[Row, ...]]:
     r"""Read the requested columns of every row that is not blank; further columns are ignored.
 

@@ -8,14 +8,7 @@ from schemas.errors import DomainError, FailureCategory, Refused
 from schemas.statuses import JobStatus
 from schemas.values.base import Listed, Value
 from schemas.values.requests import TagsWanted
-from schemas.values.tags import (
-    BuiltVocabulary,
-    PhraseReport,
-    StoredVocabulary,
-    Tag,
-    ValidatedTags,
-    Vocabulary,
-)
+from schemas.values.tags import BuiltVocabulary, PhraseReport, StoredVocabulary, Tag, ValidatedTags, Vocabulary
 from stages.tags.rerank import emptied
 from store import rows
 from store.database import BULK_SECONDS, Connection, Database, Lock, hold

@@ -53,11 +53,7 @@ NOTICES: Final = {"outline": f"The headings are {_SAVED}", "sections": f"The sec
 
 @router.get("/documents/{job_id:int}")
 async def document_page(
-    request: Request,
-    ctx: Context,
-    job_id: PathId,
-    show: Show = "outline",
-    part: Part = 1,
+    request: Request, ctx: Context, job_id: PathId, show: Show = "outline", part: Part = 1
 ) -> Response:
     """The document as its stages left it."""
     return await _page(request, ctx, job_id, show, part)

@@ -35,10 +35,7 @@ async def login_page(request: Request, next: str = START) -> Response:
 
 @router.post(LOGIN)
 async def login(
-    request: Request,
-    ctx: Context,
-    token: Annotated[str, Form(max_length=200)],
-    next: Annotated[str, Form()] = START,
+    request: Request, ctx: Context, token: Annotated[str, Form(max_length=200)], next: Annotated[str, Form()] = START
 ) -> Response:
     """Open a session by a token, and continue where the browser wanted to go."""
     if not ctx.logins.hit(TRIES, "" if request.client is None else request.client.host):

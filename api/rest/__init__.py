@@ -4,18 +4,7 @@ from typing import Final
 
 from fastapi import APIRouter
 
-from api.rest import (
-    corpora,
-    events,
-    health,
-    original_client,
-    presets,
-    queries,
-    runs,
-    steps,
-    submissions,
-    tags,
-)
+from api.rest import corpora, events, health, original_client, presets, queries, runs, steps, submissions, tags
 
 ROUTERS: Final[tuple[APIRouter, ...]] = (
     queries.router,

@@ -16,12 +16,7 @@ from schemas.values.costs import Estimate
 from schemas.values.requests import TagsPolicy, TagsRequest, TagsWanted
 from schemas.values.tags import PhraseSet, StoredVocabulary, Tag
 from services.new_runs import Submitted
-from services.tags import (
-    build_vocabulary,
-    delete_vocabulary,
-    read_vocabulary,
-    vocabulary_of_name,
-)
+from services.tags import build_vocabulary, delete_vocabulary, read_vocabulary, vocabulary_of_name
 from store import vocabularies
 
 MAX_SETS = 10_000

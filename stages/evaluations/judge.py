@@ -83,12 +83,7 @@ _LEADING: Final = re.compile(rf"(?:\s*{CITATION.pattern})+")
 
 
 def split_answer(
-    question: str,
-    answer: str,
-    *,
-    labels: Collection[str],
-    passages: Mapping[str, str],
-    reference: str | None,
+    question: str, answer: str, *, labels: Collection[str], passages: Mapping[str, str], reference: str | None
 ) -> SplitAnswer:
     """The sentences of an answer in markdown and of its reference, and the passages that it cites. `labels` are the
     sources of its prompt, `passages` their texts."""

@@ -8,13 +8,7 @@ from schemas.values.costs import Prices
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.participants import Decision
 from schemas.values.queries import QueryRun, QueryText, RankedQuery
-from schemas.values.reports import (
-    QueryQuality,
-    RankingStage,
-    RetrievalReport,
-    StageQuality,
-    ValidatorQuality,
-)
+from schemas.values.reports import QueryQuality, RankingStage, RetrievalReport, StageQuality, ValidatorQuality
 from stages.metrics.bootstrap import mean_intervals, share_interval
 from stages.metrics.selective import measure_names, measure_rankings
 from stages.reports.costs import cost_words, run_timings, telemetry

@@ -11,15 +11,7 @@ from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import Baseline, Baselines, Report
-from schemas.values.scoring import (
-    ExperimentStatus,
-    ItemScore,
-    JobScores,
-    ModeSummary,
-    ScoreTable,
-    Subject,
-    item_errors,
-)
+from schemas.values.scoring import ExperimentStatus, ItemScore, JobScores, ModeSummary, ScoreTable, Subject, item_errors
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
 from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together
 from stages.reports.words import bounds

@@ -4,14 +4,7 @@ from typing import Final
 
 import httpx
 
-from schemas.values.tags import (
-    Candidate,
-    EmbeddedPhrases,
-    PhraseReport,
-    RankedTags,
-    RetrievedTags,
-    ValidatedTags,
-)
+from schemas.values.tags import Candidate, EmbeddedPhrases, PhraseReport, RankedTags, RetrievedTags, ValidatedTags
 from store.database import Connection
 from store.runs import stages
 from tests.acceptance.wardrobe import FILES

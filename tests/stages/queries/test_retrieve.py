@@ -11,16 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.queries import (
-    EmbeddedQuery,
-    Expansion,
-    Hit,
-    Leg,
-    Origin,
-    QueryText,
-    RankedList,
-    RetrievedChunks,
-)
+from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, Origin, QueryText, RankedList, RetrievedChunks
 from stages.ports import Vectors
 from stages.queries.expand import no_expansion
 from stages.queries.retrieve import embed_query, fuse, query_texts, retrieve_chunks
