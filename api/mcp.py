@@ -64,11 +64,6 @@ class Tool:
     is_sensitive: bool = False
     """Offered alone where texts of transcripts may be read."""
 
-    @property
-    def in_path(self) -> list[str]:
-        """The parameters in its path that a call gives."""
-        return [name for name in re.findall(r"{(\w+)", self.path) if name not in self.fixed]
-
 
 _ABOUT_QUESTIONS: Final = ("corpus", "corpora", "works", "config_preset")
 
@@ -296,7 +291,8 @@ def _schema(tool: Tool, openapi: dict[str, Any]) -> dict[str, Any]:
         for one in parameters
     }
     known |= body.get("properties", {}) | {"key": _KEY, "question": _QUESTION}
-    names = (*(["question"] if tool.is_question else []), *tool.in_path, *tool.fields)
+    in_path = [name for name in re.findall(r"{(\w+)", tool.path) if name not in tool.fixed]
+    names = (*(["question"] if tool.is_question else []), *in_path, *tool.fields)
     needed = {"question", *body.get("required", ()), *(one["name"] for one in parameters if one.get("required"))}
     properties = {name: known[name] for name in names}
     schema = {

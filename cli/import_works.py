@@ -64,7 +64,8 @@ def find_files(paths: Sequence[Path]) -> tuple[list[Path], list[Path], list[Path
             continue
         inside = sorted(file for file in path.rglob("*") if file.is_file())
         works = [file for file in inside if file.suffix.lower() in SUFFIXES]
-        others.update(file for file in set(inside).difference(works) if not _is_hidden(file, path))
+        shown = (file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        others.update(set(shown).difference(works))
         if not works:
             problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}{_corpus_in(inside)}")
         found += works
@@ -90,10 +91,6 @@ def _corpus_in(files: Sequence[Path]) -> str:
     """What to do with a folder that has a corpus in one file."""
     found = next((file for file in files if file.name == f"corpus{SUFFIX}"), None)
     return "" if found is None else f"; `ragq import works {found}` imports that corpus"
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 #: Some works were refused; the others are imported.

@@ -27,10 +27,7 @@ from stages.reports.words import bounds, counted, number
 from store.runs import overviews
 from store.views import reported_run
 
-measure_options = together(
-    request_options(Measures),
-    request_options(RetrievalMeasures, "cutoff"),
-)
+measure_options = together(request_options(Measures), request_options(RetrievalMeasures, "cutoff"))
 
 
 @click.command()

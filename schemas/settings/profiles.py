@@ -182,16 +182,13 @@ def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]], *,
     # What a profile says instead takes every group of settings.
     instead = _values(profile) if given else {}
     # JSON in Postgres keeps no order of names.
-    in_order = [name for name in RUN_SETTINGS if name in given and (kind is None or _has_part(name, kind))]
+    groups = {setting.place[0] for setting in RUN_SETTINGS.values()} if kind is None else _GROUPS_OF_KIND[kind]
+    in_order = [name for name, setting in RUN_SETTINGS.items() if name in given and setting.place[0] in groups]
     return {
         name: {**given[name], "profile": instead.get(name)}
         for name in [*in_order, *filter(is_preset_name, given)]
         if given[name]["value"] != instead.get(name)
     }
-
-
-def _has_part(name: str, kind: str) -> bool:
-    return RUN_SETTINGS[name].place[0] in _GROUPS_OF_KIND[kind]
 
 
 @cache

@@ -74,14 +74,12 @@ async def keep(
         same_text = await connection.fetchrow(SAME_TEXT, corpus_id, content_hash)
         if same_text is not None and same_text["id"] != work_id:
             raise DuplicateWorkError(same_text["id"], same_text["title"])
-        if (
-            same_text is not None
-            and {name: same_text[name] for name in fields} == fields
-            and (original_hash is None or await cut_chunks(connection, same_text["id"]) == _uncounted(chunks))
-        ):
-            if any(same_text[name] != value for name, value in origin.items()):
-                await rows.update(connection, "works", {"id": work_id}, **origin)
-            return same_text["id"], ImportOutcome.UNCHANGED
+        if same_text is not None and {name: same_text[name] for name in fields} == fields:
+            uncounted = [chunk.model_copy(update={"tokens": None}) for chunk in chunks]
+            if original_hash is None or await cut_chunks(connection, same_text["id"]) == uncounted:
+                if any(same_text[name] != value for name, value in origin.items()):
+                    await rows.update(connection, "works", {"id": work_id}, **origin)
+                return same_text["id"], ImportOutcome.UNCHANGED
         if work_id is None:
             outcome = ImportOutcome.NEW
             work_id = await rows.insert(connection, "works", **path, **columns)
@@ -108,10 +106,6 @@ async def cut_chunks(connection: Connection, work_id: int) -> list[CutChunk]:
         CutChunk(parent=places.get(row["parent_id"]), **{name: row[name] for name in (*_CUT, "vector_status")})
         for row in cut
     ]
-
-
-def _uncounted(chunks: Sequence[CutChunk]) -> list[CutChunk]:
-    return [chunk.model_copy(update={"tokens": None}) for chunk in chunks]
 
 
 def _chunk_records(work_id: int, ids: Sequence[int], chunks: Sequence[CutChunk]) -> Iterator[tuple[Any, ...]]:
